@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from threading import Condition
+from threading import Condition, Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
@@ -154,21 +154,16 @@ class RequestLimit:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._in_flight = 0
-        self._changed = Condition()
+        self._free = Semaphore(most)
 
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Wait until a request may be sent, and count it as in flight during the block."""
-        with self._changed:
-            wait_until(self._changed, lambda: self._in_flight < self.most)
-            self._in_flight += 1
+        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
         try:
             yield
         finally:
-            with self._changed:
-                self._in_flight -= 1
-                self._changed.notify()
+            self._free.release()
 
 
 class TokenLimit:
@@ -205,8 +200,12 @@ class TokenLimit:
         """
         counted = len(get_tokenizer()(request.prompt)) or 1
         at_most = int(counted * self._ratio) + 1 + self._completion_tokens
+
+        def is_decided() -> bool:
+            return self._holds(at_most) or not self._reserved
+
         with self._settled:
-            wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
+            wait_until(partial(self._settled.wait_for, is_decided))
             if not self._holds(at_most):
                 raise LimitError(
                     f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "

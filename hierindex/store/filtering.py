@@ -8,7 +8,7 @@ excluded chunk. The merged metadata of summaries are not used, because their lis
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -132,19 +132,16 @@ def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = Fa
         return Scope(snapshot, filters, of_row)
     parts = conjuncts(filters)
     of_node = Filters(tuple(part for part in parts if is_of_node(part)))
-    if not _has_level(of_node.filters, range(1, 1 + snapshot.highest_level())):
+    of_level = Filters(tuple(part for part in of_node.filters if keys(part) == {LEVEL}))
+    levels = range(1, 1 + snapshot.highest_level())
+    if not any(holds(of_level, {LEVEL: level}) for level in levels):
         return Scope(snapshot, filters, of_row & CHUNKS)
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
-    inside = _none_of(failing, snapshot.parents_of_summaries().keys())
+    others = snapshot.parents_of_summaries().keys() - failing
+    inside = by_ids(others) if len(others) < len(failing) else ~by_ids(failing)  # the shorter list
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & inside)
     return Scope(snapshot, filters, where, of_node, failing)
-
-
-def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
-    """Return whether the filters on the level alone admit one of these levels."""
-    of_level = Filters(tuple(f for f in of_node if keys(f) == {LEVEL}))
-    return any(holds(of_level, {LEVEL: level}) for level in levels)
 
 
 def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> frozenset[str]:
@@ -235,12 +232,6 @@ def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[st
         reached |= coming
         coming = {parent for node_id in coming for parent in parents.get(node_id, ())} - reached
     return reached
-
-
-def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
-    """Return the condition that excludes these ids, using the shorter list of ids."""
-    others = summaries - ids
-    return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
 
 
 def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = False) -> Filters:

@@ -321,10 +321,10 @@ def _joined(word: str, parts: Sequence[Prefilter]) -> str:
     return f"({word.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
-def has_any(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
+def has_any(digests: Iterable[str]) -> Prefilter:
     """Return the condition that a row has at least one of these digests."""
     listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
-    return Prefilter(f"array_has_any(digests, [{listed}])" if listed else "false", exact)
+    return Prefilter(f"array_has_any(digests, [{listed}])" if listed else "false")
 
 
 def having(key: str) -> Prefilter:
@@ -409,7 +409,8 @@ def _keyed(f: Filter) -> Prefilter:
     if asks_for_member(f):
         f = replace(f, operator="any")
     is_list = isinstance(f.value, list)
-    values = [value for value in (f.value if is_list else [f.value]) if not _is_nan(value)]
+    given = f.value if is_list else [f.value]
+    values = [value for value in given if not (isinstance(value, float) and math.isnan(value))]
     as_is = [hash_entry("is", f.key, value) for value in values]
     as_item = [hash_entry("item", f.key, value) for value in values]
     match f.operator:
@@ -425,10 +426,6 @@ def _keyed(f: Filter) -> Prefilter:
             empty = [hash_entry("is", f.key, ""), hash_entry("empty", f.key)]
             return ~having(f.key) | has_any(empty)
     return replace(having(f.key), exact=False)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _typed(condition: "Expr") -> Prefilter:

@@ -271,8 +271,8 @@ class Snapshot:
     def has_key(self, key: str) -> bool:
         """Return whether the metadata of any chunk have a key; reads only digests."""
         found: set[str] = self.known.setdefault("keys", set())
-        if key not in found:
-            found |= {key} if self.count(CHUNKS & having(key)) else set()
+        if key not in found and self.count(CHUNKS & having(key)):
+            found.add(key)
         return key in found
 
     @once
