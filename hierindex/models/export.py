@@ -8,8 +8,8 @@ import hashlib
 import logging
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +21,6 @@ from platformdirs import user_cache_path
 
 from hierindex.core.arguments import Floats2d
 from hierindex.models.embedder import EmbedModel, unit_vectors
-from hierindex.models.hugging_face import quiet
 from hierindex.models.openvino import (
     GRAPH,
     INPUT,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger(__name__)
 FORMAT = 7  # of the export; a new number makes a new export, whose vectors are not cached yet
+TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
 TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model", ".npz"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
@@ -208,6 +208,25 @@ def _digest(source: Path, use: str) -> str:
                 contents = hashlib.file_digest(file, "sha256").hexdigest()
             whole.update(f"\0{inside.as_posix()}\0{contents}".encode())
     return whole.hexdigest()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hide the progress bars and log messages of model libraries."""
+    from transformers.utils import logging as bars
+
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    levels = {name: logging.getLogger(name).level for name in TALKATIVE}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+        if shown:
+            bars.enable_progress_bar()
 
 
 class UniversalSentenceEncoder:

@@ -14,7 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.arguments import Floats2d
 from hierindex.errors import ModelError
-from hierindex.models.hugging_face import load_transformer
+from hierindex.models.load import load_transformer
 from hierindex.summarize.extractive import beginning, informative
 from hierindex.summarize.summary import Budget, Group, names_of
 from hierindex.text.sentences import Sentence

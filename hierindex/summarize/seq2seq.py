@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hierindex.core.identity import digest
-from hierindex.models.hugging_face import accelerator, fastest_dtype, load_transformer
+from hierindex.models.load import accelerator, fastest_dtype, load_transformer
 from hierindex.models.record import Usage
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite

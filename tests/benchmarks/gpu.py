@@ -24,7 +24,7 @@ from tiny_models import WORDS, save_bart
 
 from hierindex import load_embed_model
 from hierindex.models.embedder import Embedder
-from hierindex.models.hugging_face import quiet
+from hierindex.models.export import quiet
 from hierindex.models.load import DEFAULT_EMBED_MODEL
 from hierindex.summarize import Seq2SeqRewriter
 
