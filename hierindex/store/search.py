@@ -54,17 +54,9 @@ def tend(table: "Table") -> None:
 
 def _missing(table: "Table") -> dict[str, Any]:
     """Return the configurations of missing search indices that pay off, by column."""
-    n_rows = table.count_rows()
-    made = {column for index in table.list_indices() for column in index.columns}
-    wanted = _wanted().items()
-    return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
-
-
-def _wanted() -> dict[str, tuple[int, Any]]:
-    """Return by column the number of rows at which an index pays off, and its configuration."""
     from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 
-    return {
+    wanted = {  # by column, the number of rows at which an index pays off, and its configuration
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
         "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=[*UNSEARCHED])),
@@ -79,6 +71,9 @@ def _wanted() -> dict[str, tuple[int, Any]]:
         "stale": (SCALAR_ROWS, Bitmap()),
         "vector": (VECTOR_ROWS, IvfSq(distance_type="cosine")),
     }
+    n_rows = table.count_rows()
+    made = {column for index in table.list_indices() for column in index.columns}
+    return {c: config for c, (at, config) in wanted.items() if n_rows >= at and c not in made}
 
 
 def _lagging(table: "Table") -> list[str]:
