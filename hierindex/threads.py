@@ -14,7 +14,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-A_MOMENT = 0.05  # seconds between looks at whether a function was given up
+A_MOMENT = 0.05  # seconds between checks whether a function was abandoned
 A_WHILE = 0.5  # seconds after which an event loop that waits is woken up
 
 _given_up: ContextVar[tuple[Event, ...]] = ContextVar("given_up", default=())
@@ -153,10 +153,10 @@ def pause(seconds: float) -> None:
         time.sleep(moment)
 
 
-def wait_until(has_come: Callable[[float], bool]) -> None:
-    """Call a function, which waits for so many seconds, until it returns True; see `pause`."""
+def wait_until(wait_for: Callable[[float], bool]) -> None:
+    """Call a function of a waiting time in seconds until it returns True; see `pause`."""
     for moment in _moments():
-        if has_come(moment):
+        if wait_for(moment):
             return
 
 
