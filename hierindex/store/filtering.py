@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from hierindex.store.filters import (
     CHUNKS,
     COLUMNS,
     DOCUMENTS,
+    EVERY_ROW,
     EVERYTHING,
     NOTHING,
     OURS,
@@ -77,7 +78,7 @@ class Scope:
 
     snapshot: "Snapshot"
     filters: Filters | None = None
-    where: Prefilter = field(default_factory=Prefilter)
+    where: Prefilter = EVERY_ROW
     of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
     highest_of: frozenset[str] | None = None

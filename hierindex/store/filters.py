@@ -298,7 +298,7 @@ class Prefilter:
         return Prefilter(f"NOT ({self.sql or 'true'})") if self.exact else ANYTHING
 
 
-ANYTHING = Prefilter(exact=False)
+EVERY_ROW, ANYTHING = Prefilter(), Prefilter(exact=False)
 CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 END_CHUNKS = Prefilter("level = 0 AND (previous_id = '' OR next_id = '')")
 ROOTS = Prefilter("array_length(parent_ids) = 0")

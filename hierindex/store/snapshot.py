@@ -20,6 +20,7 @@ from hierindex.store.filters import (
     ANYTHING,
     CHUNKS,
     END_CHUNKS,
+    EVERY_ROW,
     ROOTS,
     STALE,
     SUMMARIES,
@@ -160,11 +161,11 @@ class Snapshot:
 
     def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
         """Return columns of some or all nodes; empty if the table does not exist."""
-        where = None if node_ids is None else by_ids(node_ids)
+        where = EVERY_ROW if node_ids is None else by_ids(node_ids)
         columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
 
-    def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, *columns: str, where: Prefilter = EVERY_ROW) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
@@ -185,19 +186,18 @@ class Snapshot:
         starts = range(0, self.n_rows(), BATCH)
         parts = (
             (query().offset(start).limit(BATCH) for start in starts)
-            if where is None
+            if where == EVERY_ROW
             else [where.narrow(query())]
         )
         with self.reading():
             for part in parts:
                 yield from part.to_batches(BATCH)
 
-    def select(self, *columns: str, where: Prefilter | None = None) -> pa.Table:
+    def select(self, *columns: str, where: Prefilter = EVERY_ROW) -> pa.Table:
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
             return pa.table({name: [] for name in columns})
-        query = self._table.search().select(list(columns))
-        return self.read(query if where is None else where.narrow(query))
+        return self.read(where.narrow(self._table.search().select(list(columns))))
 
     def count(self, where: Prefilter) -> int:
         """Return the number of rows that meet a condition; 0 if the table does not exist."""
@@ -312,7 +312,7 @@ class Snapshot:
         filters: Filters | None = None,
         node_ids: Collection[str] | None = None,
         *,
-        where: Prefilter | None = None,
+        where: Prefilter = EVERY_ROW,
         partial_summaries: bool = False,
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
@@ -322,7 +322,7 @@ class Snapshot:
         See `Scope` for `highest_of`. The table must exist.
         """
         scope = passing(self, filters, partial=partial_summaries)
-        where = scope.where if where is None else scope.where & where
+        where = scope.where & where
         if node_ids is not None:
             where &= by_ids(node_ids)
         if highest_of is not None:
