@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Tokenizer = Callable[[str], list[int]]
 TOKENIZED_FOR = "gpt-3.5-turbo"  # the model whose tokenizer is LlamaIndex's default
-FOLDER = "TIKTOKEN_CACHE_DIR"
+TIKTOKEN_FOLDER = "TIKTOKEN_CACHE_DIR"
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
 
 
@@ -225,7 +225,7 @@ def llm_tokenizer() -> Tokenizer:
 
     Before LlamaIndex is imported, which takes a second, it can only be the default.
     """
-    if "llama_index.core" not in sys.modules and (default := _default()):
+    if "llama_index.core" not in sys.modules and (default := _default_tokenizer()):
         return default
     from llama_index.core.utils import get_tokenizer
 
@@ -233,7 +233,7 @@ def llm_tokenizer() -> Tokenizer:
 
 
 @cache
-def _default() -> Tokenizer | None:
+def _default_tokenizer() -> Tokenizer | None:
     """Return LlamaIndex's default from its bundled file; None if the file is missing."""
     package = find_spec("llama_index.core")
     file = Path(package.origin if package and package.origin else "")
@@ -242,11 +242,11 @@ def _default() -> Tokenizer | None:
         return None
     import tiktoken
 
-    is_set = FOLDER in os.environ
-    os.environ.setdefault(FOLDER, str(folder))
+    is_set = TIKTOKEN_FOLDER in os.environ
+    os.environ.setdefault(TIKTOKEN_FOLDER, str(folder))
     try:
         encoding = tiktoken.encoding_for_model(TOKENIZED_FOR)
     finally:
         if not is_set:
-            os.environ.pop(FOLDER, None)
+            os.environ.pop(TIKTOKEN_FOLDER, None)
     return partial(encoding.encode, allowed_special="all")
