@@ -146,11 +146,10 @@ class Snapshot:
 
     @property
     def of_each_document(self) -> Prefilter:
-        """A condition that selects the chunks at the ends of documents and next to missing chunks.
+        """A condition that some chunks of each document meet: those without a previous or next one.
 
-        These are the chunks without a neighbour on one side: the first and the last chunk of each
-        document, and those next to a missing one. If chunks were added directly, their links are
-        unreliable, so all chunks are selected.
+        These are the first and the last chunk, and those next to a missing one. If chunks were
+        added directly, their links are unreliable, so all chunks meet it.
         """
         return END_CHUNKS if self.is_built else CHUNKS
 
