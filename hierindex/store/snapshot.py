@@ -164,7 +164,7 @@ class Snapshot:
         columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
 
-    def batches(self, *columns: str, where: Prefilter = EVERY_ROW) -> Iterator[pa.RecordBatch]:
+    def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
@@ -185,7 +185,7 @@ class Snapshot:
         starts = range(0, self.n_rows(), BATCH)
         parts = (
             (query().offset(start).limit(BATCH) for start in starts)
-            if where == EVERY_ROW
+            if where is None
             else [where.narrow(query())]
         )
         with self.reading():
