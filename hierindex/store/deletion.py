@@ -21,13 +21,13 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
         return 0
     with table.writing("delete", None):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
-        going = doomed(snapshot, node_ids, filters)
+        going = nodes_to_delete(snapshot, node_ids, filters)
         if going:
             _delete_rows({node.id for node in going}, snapshot, table)
     return len(going)
 
 
-def doomed(
+def nodes_to_delete(
     snapshot: Snapshot, node_ids: Collection[str] | None, filters: Filters | None
 ) -> list[Node]:
     """Return the nodes that a deletion by ids, by filters or by both removes.

@@ -35,7 +35,7 @@ ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more 
 WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
-def tend(table: "Table") -> None:
+def maintain(table: "Table") -> None:
     """Create missing search indices that pay off, compact small fragments and index new rows.
 
     LanceDB also searches rows that are not indexed. So nothing is lost if this fails, for example

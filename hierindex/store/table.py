@@ -30,7 +30,7 @@ from hierindex.store.generations import (
     times,
 )
 from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
-from hierindex.store.search import tend
+from hierindex.store.search import maintain
 from hierindex.store.snapshot import Snapshot, generation_json
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Table:
         """
         if self._only is not None and generation is None:
             return self._only
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             table = self.connection.open()
             held = {} if table is None else published(table)
             wanted = max(held, default=0) if generation is None else generation
@@ -120,7 +120,7 @@ class Table:
 
     def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             table = self.connection.open()
             return [] if table is None else [*published(table)]
 
@@ -219,7 +219,7 @@ class Table:
         if rows is None:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
-        with self.writing("build", None), self.connection.named_refusals():
+        with self.writing("build", None), self.connection.access_errors():
             before = self.connection.open()
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
@@ -277,7 +277,7 @@ class Table:
 
     def drop(self) -> None:
         """Drop the table if it exists."""
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             if self.connection.open() is None:
                 return
             with self.writing("clear", None):
@@ -309,7 +309,7 @@ class Table:
     @contextmanager
     def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
         """Open the newest generation for writing in a `with` block; see `_newest`."""
-        with self.writing(what, None), self.connection.named_refusals():
+        with self.writing(what, None), self.connection.access_errors():
             yield self._newest()
 
     def _recover(self) -> None:
@@ -369,7 +369,7 @@ class Table:
         By default, the report of the previous generation is kept. Nodes added outside of a
         build are marked until all rows are written again.
         """
-        tend(table)
+        maintain(table)
         before = details_of(table.schema)  # empty if all rows are new
         report = before.get("report", {}) if report is None else report
         generation = max(held, default=0) + 1

@@ -38,7 +38,7 @@ class WaitingFile:
         self._starts = array("q", [0])
 
     def __enter__(self) -> Self:
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             folder = self._connection.folder
             at = folder if folder is not None and folder.is_dir() else None
             self._file: IO[bytes] = TemporaryFile(dir=at)
@@ -60,12 +60,12 @@ class WaitingFile:
 
     def _read(self, number: int) -> bytes:
         start, end = self._starts[number : number + 2]
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             self._file.seek(start)
             return self._file.read(end - start)
 
     def _write(self, data: bytes) -> int:
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             self._file.seek(0, SEEK_END)
             self._file.write(data)
             self._starts.append(self._file.tell())

@@ -22,7 +22,7 @@ from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.deletion import delete_nodes, doomed
+from hierindex.store.deletion import delete_nodes, nodes_to_delete
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys, of_documents
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
@@ -257,7 +257,7 @@ class HierarchyStore(BasePydanticVectorStore):
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
-            return len(doomed(self.snapshot(), node_ids, ours))
+            return len(nodes_to_delete(self.snapshot(), node_ids, ours))
         return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:
