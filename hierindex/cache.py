@@ -65,7 +65,7 @@ class Cache:
         """Return the values of the keys that the cache has."""
         query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
         asked = (json.dumps([*keys]),)
-        found = self._transaction(lambda connection: connection.execute(query, asked).fetchall())
+        found = self._attempt(lambda connection: connection.execute(query, asked).fetchall())
         return dict(found or ())
 
     def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
@@ -95,10 +95,18 @@ class Cache:
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             connection.executemany(statement, rows)
 
-        self._transaction(write)
+        self._attempt(write)
+
+    def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Run a function in a transaction; log a failure of SQLite or the file system."""
+        try:
+            return self._transaction(run)
+        except (sqlite3.DatabaseError, OSError) as error:
+            logger.warning("Results are not cached for later builds: %s.", error)
+            return None
 
     def _transaction(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Commit the statements of a function and return its result; None if one fails.
+        """Commit the statements of a function and return its result; None without a file.
 
         Reads are in a transaction as well, because SQLite refuses a write after a read whose
         snapshot is older than another process's write.
@@ -107,14 +115,10 @@ class Cache:
             file, self._file = self._file, None  # not tried again if it cannot be opened
             if file is None:
                 return None
-            try:
-                self._connection = self._connection or _connected(file)
-                self._file = file
-                with self._connection:
-                    return run(self._connection)
-            except (sqlite3.DatabaseError, OSError) as error:
-                logger.warning("Results are not cached for later builds: %s.", error)
-                return None
+            self._connection = self._connection or _connected(file)
+            self._file = file
+            with self._connection:
+                return run(self._connection)
 
 
 def open_cache(uri: str) -> "closing[Cache]":
