@@ -9,10 +9,10 @@ from .core.mixture import Mixture as Mixture
 from .errors import HierindexError as HierindexError
 from .index import HierarchicalIndex as HierarchicalIndex
 from .jobs.report import BuildReport as BuildReport
+from .models.adapters import OpenVinoEmbedding as OpenVinoEmbedding
 from .models.load import load_embed_model as load_embed_model
 from .models.load import load_reranker as load_reranker
 from .models.openvino import Reranker as Reranker
-from .models.openvino_embedding import OpenVinoEmbedding as OpenVinoEmbedding
 from .models.record import Usage as Usage
 from .node import Grounding as Grounding
 from .node import Node as Node

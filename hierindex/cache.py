@@ -4,18 +4,20 @@ import json
 import logging
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from platformdirs import user_cache_path
 
 from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.identity import digest, hash_text
+
+T = TypeVar("T")
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -62,10 +64,9 @@ class Cache:
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the values of the keys that the cache has."""
         query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
-        with tolerated(), self._transaction() as connection:
-            if connection is not None:
-                return dict(connection.execute(query, (json.dumps([*keys]),)).fetchall())
-        return {}
+        asked = (json.dumps([*keys]),)
+        found = self._attempt(lambda connection: connection.execute(query, asked).fetchall())
+        return dict(found or ())
 
     def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
         """Store entries, replacing those with the same keys.
@@ -90,36 +91,34 @@ class Cache:
     def _write(
         self, statement: str, rows: Iterable[tuple[Any, ...]], synchronous: str = "NORMAL"
     ) -> None:
-        with tolerated(), self._transaction() as connection:
-            if connection is not None:
-                connection.execute(f"PRAGMA synchronous = {synchronous}")
-                connection.executemany(statement, rows)
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.executemany(statement, rows)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection | None]:
-        """Commit the statements inside, or roll them back if one fails.
+        self._attempt(write)
 
-        Reads are inside as well, because SQLite refuses a write after a read whose snapshot
-        is older than another process's write.
+    def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Run a function in a transaction; log a failure of SQLite or the file system."""
+        try:
+            return self._transaction(run)
+        except (sqlite3.DatabaseError, OSError) as error:
+            logger.warning("Results are not cached for later builds: %s.", error)
+            return None
+
+    def _transaction(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Commit the statements of a function and return its result; None without a file.
+
+        Reads are in a transaction as well, because SQLite refuses a write after a read whose
+        snapshot is older than another process's write.
         """
         with self._lock:
             file, self._file = self._file, None  # not tried again if it cannot be opened
             if file is None:
-                yield None
-                return
+                return None
             self._connection = self._connection or _connected(file)
             self._file = file
             with self._connection:
-                yield self._connection
-
-
-@contextmanager
-def tolerated() -> Iterator[None]:
-    """Log a failure of SQLite or the file system, and continue."""
-    try:
-        yield
-    except (sqlite3.DatabaseError, OSError) as error:
-        logger.warning("Results are not cached for later builds: %s.", error)
+                return run(self._connection)
 
 
 def open_cache(uri: str) -> "closing[Cache]":

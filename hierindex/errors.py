@@ -23,7 +23,8 @@ other failures. A message says what is wrong, what was given and how to correct 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -189,3 +190,25 @@ class WindowWarning(UserWarning):
 
 class FallbackWarning(UserWarning):
     """A summary could not be rewritten, so its extract is used instead."""
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Raise an error that names the missing extra if an import in the block fails.
+
+    Parameters
+    ----------
+    name : str
+        Name of the extra.
+    what : str
+        The beginning of the error, such as "The explorer needs".
+
+    Raises
+    ------
+    InputError
+        If a library of the extra cannot be imported.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(f"{what} `pip install 'hierindex[{name}]'`.") from error

@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError, without_password
+from hierindex.models.embedder import as_embed_model, built_precision
 from hierindex.models.load import load_encoder
-from hierindex.models.model import as_embed_model, built_precision
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hierindex.jobs.revisions import Source
     from hierindex.jobs.settings import StoredSettings
     from hierindex.jobs.watch import Failed
-    from hierindex.models.functions import LLMLike
-    from hierindex.models.model import EmbedLike, EmbedModel
+    from hierindex.models.adapters import LLMLike
+    from hierindex.models.embedder import EmbedLike, EmbedModel
     from hierindex.models.openvino import Precision
     from hierindex.node import Node
     from hierindex.progress import Progress
@@ -154,7 +154,7 @@ class HierarchicalIndex:
             If a model fails, or the token limit is reached; the index is unchanged.
         """
         from hierindex.jobs.build import build_tree
-        from hierindex.models.openvino_embedding import as_llama_index
+        from hierindex.models.adapters import as_llama_index
         from hierindex.tree.transforms import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
@@ -212,7 +212,7 @@ class HierarchicalIndex:
     @property
     def embed_model(self) -> "BaseEmbedding":
         """The embedding model that was passed, or else the one of the newest generation."""
-        from hierindex.models.openvino_embedding import as_llama_index
+        from hierindex.models.adapters import as_llama_index
 
         return as_llama_index(self.encoder())
 

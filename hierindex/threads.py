@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from math import inf
-from threading import Condition, Event, Lock, Thread
+from threading import Event, Lock, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
 
-A_MOMENT = 0.05  # seconds between looks at whether a function was given up
+A_MOMENT = 0.05  # seconds between checks whether a function was abandoned
 A_WHILE = 0.5  # seconds after which an event loop that waits is woken up
 
 _given_up: ContextVar[tuple[Event, ...]] = ContextVar("given_up", default=())
@@ -71,9 +71,7 @@ def started(function: Callable[[], T]) -> Future[T]:
     return Pool(1).start(function)
 
 
-def each(
-    functions: Iterable[Callable[[], T]], n_threads: int, seconds: float | None = None
-) -> list[T]:
+def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
     """Run blocking functions in threads and return their results in order.
 
     Parameters
@@ -81,13 +79,9 @@ def each(
     functions : iterable of callable
     n_threads : int
         Maximum number of functions that run at once.
-    seconds : float, optional
-        Time for all of them.
 
     Raises
     ------
-    TimeoutError
-        If they take longer.
     BaseException
         The first exception of a function, immediately, or an interruption of this thread. No
         further function is started, and those that run are abandoned; see `is_given_up`.
@@ -104,7 +98,7 @@ def each(
                 raise
 
         results = [pool.start(partial(run, function)) for function in functions]
-        for result in as_completed(results, seconds):
+        for result in as_completed(results):
             if failures:
                 raise failures[0]
             result.result()
@@ -159,10 +153,10 @@ def pause(seconds: float) -> None:
         time.sleep(moment)
 
 
-def wait_until(changed: Condition, is_true: Callable[[], bool]) -> None:
-    """Wait on a condition until a function returns True; see `pause`."""
+def wait_until(wait_for: Callable[[float], bool]) -> None:
+    """Call a function of a waiting time in seconds until it returns True; see `pause`."""
     for moment in _moments():
-        if changed.wait_for(is_true, moment):
+        if wait_for(moment):
             return
 
 

@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 import httpx
 from llama_index.llms.openai_like import OpenAILike
 
-from hierindex.models.client import show_error
+from hierindex.models.llm import show_error
 
 
 def llm_of(server, **settings):
     """With a client that reads no certificates, which takes longer than its requests here."""
-    fixed = {"model": "m", "api_base": server.base_url, "is_chat_model": True, "max_retries": 0}
-    settings = fixed | settings
+    fixed = {"model": "m", "api_key": "k", "api_base": server.base_url, "is_chat_model": True}
+    settings = {**fixed, "max_retries": 0, **settings}
     hooks = {"response": [show_error]}  # as `load_llm` has it
     settings.setdefault("http_client", httpx.Client(verify=False, event_hooks=hooks))
-    return OpenAILike(api_key="k", **settings)
+    return OpenAILike(**settings)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from hierindex import (
     SemanticHierarchy,
     Usage,
 )
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 TOPICS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors node text_node progress settings loading threads unsafe".split()),
+    set("errors node text_node progress settings threads unsafe".split()),
     {"text"},
     {"core"},
     {"cache", "rules"},
@@ -24,14 +24,13 @@ BESIDE = {  # rooms of one floor that may meet
     "node": {"text_node", "unsafe"},
     "text_node": {"errors", "node"},
     "settings": {"errors"},
-    "loading": {"errors"},
     "respond": {"retrieve"},
 }
 DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain",
     "jobs": "revisions",
-    "models": "client functions llm openvino_embedding reasoning",
+    "models": "adapters llm reasoning",
     "read": "documents split",
     "respond": "bounded_tree chat citation_check engine extractive_synthesizer",
     "retrieve": "retriever",

@@ -17,7 +17,7 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.errors import FallbackWarning, InputError, ModelError, SummaryError
-from hierindex.models.functions import as_llm
+from hierindex.models.adapters import as_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.summarize.summarizers import FunctionRewriter
 

@@ -7,7 +7,7 @@ from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
-from hierindex.store.prefilter import ROOTS
+from hierindex.store.filters import ROOTS
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10

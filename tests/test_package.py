@@ -32,7 +32,7 @@ HierarchicalIndex.open(1)
 USES = {
     "bert": "hierindex.summarize.BertExtractor('bert-base-uncased').extract([], None)",
     "langchain": "hierindex.export.to_langchain_documents(index)",
-    "llm": "from hierindex.models.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
+    "llm": "from hierindex.models.llm import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
     "multilingual": "hierindex.load_embed_model('multilingual').get_text_embedding('x')",
     "office": "hierindex.read_documents('letter.msg')",
     "plot": "hierindex.export.plot_map(index)",

@@ -25,7 +25,7 @@ from test_update import (
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import InputError, SourceError
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.node import MODIFIED
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer

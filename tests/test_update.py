@@ -42,8 +42,8 @@ from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, ModelError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
-from hierindex.models.client import load_llm
-from hierindex.models.model import built_precision
+from hierindex.models.embedder import built_precision
+from hierindex.models.llm import load_llm
 from hierindex.read.documents import READERS
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 

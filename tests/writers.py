@@ -19,7 +19,7 @@ PATIENCE = 60.0  # seconds that a writer may say nothing
 STAGES: dict[str, list[tuple[Any, str]]] = {
     "grow": [(Hierarchy, "grow")],
     "write": [(Table, name) for name in ("replace", "revise", "rollback", "upsert")],
-    "index": [(table, "tend")],
+    "index": [(table, "maintain")],
     "publish": [(table, "publish")],
     "clean up": [(table, "keep_last")],
     "recover": [(Table, "_recover")],

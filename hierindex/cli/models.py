@@ -27,7 +27,7 @@ def llm_of(settings: Settings) -> "LLM | None":
         return None
     if settings.llm_base_url is None:
         raise InputError("--llm needs --llm-base-url; there is no default address.")
-    from hierindex.models.client import load_llm
+    from hierindex.models.llm import load_llm
 
     return load_llm(
         settings.llm,
@@ -39,7 +39,7 @@ def llm_of(settings: Settings) -> "LLM | None":
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the language model for queries, with retries and limited concurrency, or None."""
-    from hierindex.models.llm import with_retries
+    from hierindex.models.adapters import with_retries
 
     llm = llm_of(settings)
     return None if llm is None else with_retries(llm, concurrency=settings.llm_concurrency)

@@ -9,8 +9,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_note, until_stopped
-from hierindex.errors import InputError, without_password
-from hierindex.loading import extra
+from hierindex.errors import InputError, extra, without_password
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hierindex.core.arguments import Floats1d
 from hierindex.evaluate.datasets import Question
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 from hierindex.node import Node, Span
 from hierindex.respond.answer import Answer
 from hierindex.text.sentences import tokens

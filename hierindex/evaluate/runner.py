@@ -34,8 +34,8 @@ from hierindex.evaluate.measures import (
     said,
 )
 from hierindex.index import HierarchicalIndex
+from hierindex.models.embedder import EmbedLike, as_embed_model, fingerprint
 from hierindex.models.load import load_embed_model
-from hierindex.models.model import EmbedLike, as_embed_model, fingerprint
 from hierindex.progress import Progress, silent
 from hierindex.respond.answer import Answer
 from hierindex.retrieve.question import cuts, of_documents

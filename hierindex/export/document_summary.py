@@ -23,7 +23,7 @@ from llama_index.core.schema import (
 from hierindex.errors import InputError
 from hierindex.export.files import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.models.functions import LLMLike, as_llm
+from hierindex.models.adapters import LLMLike, as_llm
 from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot

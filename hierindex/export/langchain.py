@@ -6,9 +6,9 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from pydantic import ConfigDict, InstanceOf
 
+from hierindex.errors import extra
 from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.loading import extra
 from hierindex.node import PREFIX, Node
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode

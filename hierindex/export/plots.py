@@ -7,14 +7,13 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import InputError
+from hierindex.errors import InputError, extra
 from hierindex.export.svg import colours
 from hierindex.index import HierarchicalIndex
-from hierindex.loading import extra
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MAX_POINTS, chunk_map
+from hierindex.store.filters import CHUNKS
 from hierindex.store.generations import on_newest
-from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot, overview
 from hierindex.text.display import counted
 from hierindex.unsafe import beginning

@@ -24,9 +24,9 @@ from hierindex.jobs.settings import (
     hierarchy_of,
     settings_in,
 )
-from hierindex.models.model import built_precision, is_same_name
+from hierindex.models.embedder import built_precision, is_same_name
 from hierindex.progress import Progress, Stopwatch, silent
-from hierindex.store.prefilter import STALE
+from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED, Table
 from hierindex.tree.growth import Grown
@@ -35,8 +35,8 @@ from hierindex.tree.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
-    from hierindex.models.functions import LLMLike
-    from hierindex.models.model import EmbedLike
+    from hierindex.models.adapters import LLMLike
+    from hierindex.models.embedder import EmbedLike
 
 
 LLM_OPTIONS = ("concurrency", "timeout", "token_limit", "record", "strict")

@@ -12,7 +12,7 @@ from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.read.documents import FileContent, content_hash
 from hierindex.read.files import File, Skipped
-from hierindex.store.prefilter import CHUNKS, of_documents
+from hierindex.store.filters import CHUNKS, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import WaitingFile

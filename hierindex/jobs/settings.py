@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hierindex.errors import InputError, without_password
-from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.model import (
-    APART,
-    EmbedLike,
-    identity,
-    is_same_name,
-    must_agree,
-)
+from hierindex.models.adapters import LLMLike, as_llm
+from hierindex.models.embedder import APART, EmbedLike, identity, is_same_name, must_agree
 from hierindex.node import Maker
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
 from hierindex.tree.hierarchy import Hierarchy

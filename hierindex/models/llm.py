@@ -1,52 +1,48 @@
-"""Access to language models: limits, retries, checks, usage and records of all requests.
+"""Access to language models: clients of servers, and limits, retries, checks and records.
 
-A `LanguageModel` sends the requests of any LlamaIndex model; a `ServedLLM` wraps it as a
-LlamaIndex model. Requests use the model's sync methods, in daemon threads. So no event loop or
-async client is used, and Ctrl-C does not wait for an answer.
+A `LanguageModel` sends the requests of any LlamaIndex model. It uses the model's sync methods, in
+daemon threads. So no event loop or async client is used, and Ctrl-C does not wait for an answer.
 """
 
+import os
+import re
 import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial, partialmethod
+from functools import partial
 from math import inf
-from threading import Condition
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from threading import Condition, Semaphore
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from llama_index.core.base.llms.types import LLMMetadata
+import httpx
 from llama_index.core.llms import LLM
-from llama_index.core.llms.function_calling import FunctionCallingLLM
-from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.utils import get_tokenizer
-from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-from hierindex import settings
-from hierindex.core.arguments import is_number
-from hierindex.errors import HierindexError, LimitError, WindowWarning
+from hierindex.errors import HierindexError, LimitError, ModelError, WindowWarning
 from hierindex.models.failures import (
     TIMED_OUT,
     Failure,
     RequestError,
     error_of,
     failure_of,
+    reason_in,
     request_errors,
 )
 from hierindex.models.reasoning import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.models.record import (
     CUT,
     Call,
-    Calls,
     Request,
     UnusableError,
     finish_reason,
-    prompt_of,
     text_of,
 )
-from hierindex.threads import in_daemon_thread, pause, wait_until, within
+from hierindex.settings import LLMSettings
+from hierindex.threads import pause, wait_until, within
 
 if TYPE_CHECKING:
     from hierindex.models.record import Response
@@ -60,7 +56,13 @@ MOST_ATTEMPTS = {
 """Attempts per prompt that may fail in this way."""
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
 MAX_PAUSE = 60.0  # seconds; a service that asks for more is not waited for
-CONCURRENCY = settings.LLMSettings.llm_concurrency  # a local server handles few at a time
+TIMEOUT = LLMSettings.llm_timeout
+CONCURRENCY = LLMSettings.llm_concurrency  # a local server handles few at a time
+
+KEY = "HIERINDEX_LLM_API_KEY"  # not OpenAI's variable, whose key must not reach other servers
+CONTEXT_WINDOW = 8192
+SHAPING = ("temperature", "system_prompt", "reasoning_effort", "top_p", "seed", "max_tokens")
+SECRET = re.compile("(?i)key|token|secret|password|credential|header|url|base")
 
 NO_ANSWER = (
     "it wrote only reasoning and no answer; raise its limit of tokens (--llm-completion-tokens, in "
@@ -78,6 +80,69 @@ _begins_within: dict[str, bool] = {}
 _cut = set[str]()  # names of models whose server seemed to cut a prompt
 
 
+def load_llm(
+    model: str, base_url: str, *, timeout: float = TIMEOUT, completion_tokens: int | None = None
+) -> LLM:
+    """Load a model of an OpenAI-compatible server, with the key from `HIERINDEX_LLM_API_KEY`.
+
+    Parameters
+    ----------
+    model : str
+    base_url : str
+        For example `http://localhost:8000/v1`.
+    timeout : float
+        Seconds per request.
+    completion_tokens : int, optional
+        Maximum tokens of an answer, reasoning included; by default the caller chooses. The model's
+        window is taken to be at least twice as large.
+
+    Returns
+    -------
+    LLM
+        Its client does not retry; `LLMSettings` does.
+
+    Raises
+    ------
+    ModelError
+        If `llama-index-llms-openai-like` is not installed.
+    """
+    try:
+        from llama_index.llms.openai_like import OpenAILike
+    except ModuleNotFoundError as error:
+        raise ModelError("Language models require `pip install 'hierindex[llm]'`.") from error
+    made: Callable[..., LLM] = OpenAILike  # whose parameters type checkers do not see
+    return made(
+        model=model,
+        api_base=base_url,
+        api_key=os.environ.get(KEY, "none"),
+        is_chat_model=True,
+        context_window=max(CONTEXT_WINDOW, 2 * (completion_tokens or 0)),
+        timeout=timeout,
+        max_tokens=completion_tokens,
+        max_retries=0,
+        http_client=httpx.Client(
+            follow_redirects=True, limits=httpx.Limits(), event_hooks={"response": [show_error]}
+        ),
+    )
+
+
+def show_error(response: httpx.Response) -> None:
+    """Set an error status if a response with status 200 has an error as body, as from LM Studio."""
+    if response.is_success and "json" in response.headers.get("Content-Type", ""):
+        response.read()
+        with suppress(ValueError, AttributeError):
+            if not response.json().get("choices") and reason_in(response.json()):
+                response.status_code = 500
+
+
+def shaping(llm: LLM) -> dict[str, Any]:
+    """Return the settings that affect a model's answers, without addresses and secrets."""
+    described = {key: getattr(llm, key, None) for key in SHAPING}
+    extra = getattr(llm, "additional_kwargs", None) or {}
+    described |= {key: value for key, value in extra.items() if not SECRET.search(key)}
+    return {key: value for key, value in described.items() if value is not None}
+
+
 class RequestLimit:
     """A limit on concurrent requests that threads share.
 
@@ -89,21 +154,16 @@ class RequestLimit:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._in_flight = 0
-        self._changed = Condition()
+        self._free = Semaphore(most)
 
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Wait until a request may be sent, and count it as in flight during the block."""
-        with self._changed:
-            wait_until(self._changed, lambda: self._in_flight < self.most)
-            self._in_flight += 1
+        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
         try:
             yield
         finally:
-            with self._changed:
-                self._in_flight -= 1
-                self._changed.notify()
+            self._free.release()
 
 
 class TokenLimit:
@@ -140,8 +200,12 @@ class TokenLimit:
         """
         counted = len(get_tokenizer()(request.prompt)) or 1
         at_most = int(counted * self._ratio) + 1 + self._completion_tokens
+
+        def is_decided() -> bool:
+            return self._holds(at_most) or not self._reserved
+
         with self._settled:
-            wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
+            wait_until(partial(self._settled.wait_for, is_decided))
             if not self._holds(at_most):
                 raise LimitError(
                     f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
@@ -349,124 +413,3 @@ def _seconds(state: RetryCallState) -> float:
 def _pause_of(error: BaseException | None) -> float:
     """Return the seconds that the service asks to wait."""
     return error.failure.pause if isinstance(error, RequestError) else 0.0
-
-
-class ServedLLM(FunctionCallingLLM):
-    """A LlamaIndex model whose requests go through the `LanguageModel` of the user's model.
-
-    It has the metadata, prompts and callbacks of the user's model, and none of its other settings.
-    Async methods run the sync ones in threads. Structured answers are requested by tool calls if
-    the model supports them, otherwise in the prompt.
-    """
-
-    language_model: LanguageModel = Field(exclude=True, repr=False)
-    records: tuple[Calls, ...] = Field(default=(), exclude=True, repr=False)
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name for events."""
-        return "served_llm"
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        """Metadata of the user's model."""
-        return self.language_model.llm.metadata
-
-    def _through(self, way: Callable[..., T], method: str, /, *args: Any, **options: Any) -> T:
-        send = partial(getattr(self.language_model.llm, method), *args, **options)
-        return way(self.language_model, prompt_of(*args, **options), send, self._note)
-
-    async def _ain_thread(self, method: str, /, *args: Any, **options: Any) -> Any:
-        return await in_daemon_thread(
-            partial(self._through, LanguageModel.ask, method, *args, **options)
-        )
-
-    async def _astream(self, method: str, /, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        pieces = self._through(LanguageModel.stream, method, *args, **options)
-
-        async def gen() -> AsyncIterator[Any]:
-            while (piece := await in_daemon_thread(partial(next, pieces, None))) is not None:
-                yield piece
-
-        return gen()
-
-    complete: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "complete")
-    chat: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "chat")
-    chat_with_tools: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "chat_with_tools")
-    stream_complete: ClassVar[Any] = partialmethod(
-        _through, LanguageModel.stream, "stream_complete"
-    )
-    stream_chat: ClassVar[Any] = partialmethod(_through, LanguageModel.stream, "stream_chat")
-    stream_chat_with_tools: ClassVar[Any] = partialmethod(
-        _through, LanguageModel.stream, "stream_chat_with_tools"
-    )
-    acomplete: ClassVar[Any] = partialmethod(_ain_thread, "complete")
-    achat: ClassVar[Any] = partialmethod(_ain_thread, "chat")
-    achat_with_tools: ClassVar[Any] = partialmethod(_ain_thread, "chat_with_tools")
-    astream_complete: ClassVar[Any] = partialmethod(_astream, "stream_complete")
-    astream_chat: ClassVar[Any] = partialmethod(_astream, "stream_chat")
-    astream_chat_with_tools: ClassVar[Any] = partialmethod(_astream, "stream_chat_with_tools")
-
-    def get_tool_calls_from_response(self, *args: Any, **options: Any) -> Any:
-        """Return the tool calls in a response, as the user's model does."""
-        llm: Any = self.language_model.llm
-        return llm.get_tool_calls_from_response(*args, **options)
-
-    def _prepare_chat_with_tools(self, *args: Any, **options: Any) -> dict[str, Any]:
-        raise NotImplementedError  # the user's model does
-
-    def _note(self, call: Call) -> None:
-        for record in self.records:
-            record.add(call)
-
-
-def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
-    """Return a model whose requests go through a `LanguageModel`, without client retries.
-
-    Parameters
-    ----------
-    llm : LLM
-        If it is a `ServedLLM`, the new model shares its limits.
-    calls : Calls, optional
-        An additional record of its calls.
-    concurrency : int, optional
-        Maximum requests in flight; 4 by default.
-
-    Returns
-    -------
-    LLM
-        A `ServedLLM`, or a `StructuredLLM` of one. A request that fails for good raises
-        `RequestError`, or `ModelError` if no other request would succeed.
-    """
-    if isinstance(llm, StructuredLLM):  # the model inside it sends the requests
-        return llm.model_copy(update={"llm": with_retries(llm.llm, calls, concurrency=concurrency)})
-    records = () if calls is None else (calls,)
-    if isinstance(llm, ServedLLM):
-        model, records = llm.language_model, (*llm.records, *records)
-    else:
-        limit = RequestLimit(concurrency or CONCURRENCY)
-        model = LanguageModel(without_retries(llm), limit, _timeout(llm))
-    if concurrency not in (None, model.limit.most):
-        model = replace(model, limit=RequestLimit(concurrency))
-    own = {name: getattr(llm, name) for name in LLM.model_fields}
-    return ServedLLM(**own, language_model=model, records=records)
-
-
-def language_model_of(llm: LLM) -> LanguageModel:
-    """Return the `LanguageModel` of a served model."""
-    return cast(ServedLLM, llm.llm if isinstance(llm, StructuredLLM) else llm).language_model
-
-
-def without_retries(llm: LLM) -> LLM:
-    """Return a model, or a copy of it, that does not retry.
-
-    The model's own retries would not be counted as requests. A client that is already created keeps
-    its settings.
-    """
-    return llm.model_copy(update={"max_retries": 0}) if getattr(llm, "max_retries", 0) else llm
-
-
-def _timeout(llm: LLM) -> float:
-    """Return the timeout in a model's settings; local models have none."""
-    named = (getattr(llm, name, None) for name in ("timeout", "request_timeout"))
-    return next((seconds for seconds in named if seconds and is_number(seconds)), inf)

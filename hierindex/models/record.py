@@ -1,9 +1,12 @@
-"""Calls to language models: their usage, checks of their answers, and records of them."""
+"""Calls to language models: tokens and usage, checks of answers, and records."""
 
 import json
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple, dataclass, field
+from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     Response = CompletionResponse | ChatResponse
 
+Tokenizer = Callable[[str], list[int]]
+TOKENIZED_FOR = "gpt-3.5-turbo"  # the model whose tokenizer is LlamaIndex's default
+TIKTOKEN_FOLDER = "TIKTOKEN_CACHE_DIR"
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
 
 
@@ -113,9 +119,7 @@ class Call:
             return cls(prompt, "", 0, 0, None, fault)
         completion, counts = text_of(response), _tokens(response)
         if not any(counts):
-            from llama_index.core.utils import get_tokenizer
-
-            counts = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
+            counts = len(llm_tokenizer()(prompt)), len(llm_tokenizer()(completion))
         return cls(prompt, completion, *counts, finish_reason(response) or finish, fault)
 
     @property
@@ -214,3 +218,35 @@ def text_of(response: "Response") -> str:
     # As JSON, they are the answer of a structured request.
     given = (x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in called)
     return response.message.content or "\n".join(given)
+
+
+def llm_tokenizer() -> Tokenizer:
+    """Return LlamaIndex's global tokenizer.
+
+    Before LlamaIndex is imported, which takes a second, it can only be the default.
+    """
+    if "llama_index.core" not in sys.modules and (default := _default_tokenizer()):
+        return default
+    from llama_index.core.utils import get_tokenizer
+
+    return get_tokenizer()
+
+
+@cache
+def _default_tokenizer() -> Tokenizer | None:
+    """Return LlamaIndex's default from its bundled file; None if the file is missing."""
+    package = find_spec("llama_index.core")
+    file = Path(package.origin if package and package.origin else "")
+    folder = file.parent / "_static" / "tiktoken_cache"
+    if not folder.is_dir():
+        return None
+    import tiktoken
+
+    is_set = TIKTOKEN_FOLDER in os.environ
+    os.environ.setdefault(TIKTOKEN_FOLDER, str(folder))
+    try:
+        encoding = tiktoken.encoding_for_model(TOKENIZED_FOR)
+    finally:
+        if not is_set:
+            os.environ.pop(TIKTOKEN_FOLDER, None)
+    return partial(encoding.encode, allowed_special="all")

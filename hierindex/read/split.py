@@ -10,9 +10,8 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-from hierindex.models.embedder import Embedder
+from hierindex.models.embedder import Embedder, EmbedLike
 from hierindex.models.load import load_encoder
-from hierindex.models.model import EmbedLike
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,

@@ -6,8 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic.json_schema import SkipJsonSchema
 
-from hierindex.models.record import Call, Usage
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import Call, Usage, llm_tokenizer
 from hierindex.node import SHOWN, Node
 from hierindex.progress import Stopwatch
 from hierindex.respond.citation import Citation

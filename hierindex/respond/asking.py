@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
-from hierindex.models.model import EmbedModel
+from hierindex.models.embedder import EmbedModel
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
@@ -14,7 +14,7 @@ from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
 
 if TYPE_CHECKING:
-    from hierindex.models.functions import LLMLike
+    from hierindex.models.adapters import LLMLike
     from hierindex.respond.engine import ReadingOrderEngine
     from hierindex.retrieve.retriever import HierarchyRetriever
 
@@ -109,8 +109,7 @@ def ask(
         if show is not None:
             show(answer.answer)
         return answer
-    from hierindex.models.functions import as_llm
-    from hierindex.models.llm import with_retries
+    from hierindex.models.adapters import as_llm, with_retries
     from hierindex.respond.engine import answered, asked
     from hierindex.retrieve.retriever import HierarchyRetriever
 

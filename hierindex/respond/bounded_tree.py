@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import language_model_of, with_retries
+from hierindex.models.adapters import language_model_of, with_retries
 from hierindex.models.record import Calls, check_said
 from hierindex.respond.citation import cited_end
 from hierindex.respond.citation_check import N_BETWEEN, packed

@@ -19,8 +19,7 @@ from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from hierindex.errors import InputError
-from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import LLMLike, as_llm, with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 

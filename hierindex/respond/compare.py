@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hierindex.errors import HierindexError, ModelError
+from hierindex.models.adapters import LLMLike, as_llm, with_retries
 from hierindex.models.failures import refuses_all
-from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer, Source, sources_of
 from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode

@@ -34,8 +34,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
 
 from hierindex.errors import HierindexError, InputError
-from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import LLMLike, as_llm, with_retries
 from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch

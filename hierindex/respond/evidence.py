@@ -11,8 +11,7 @@ from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
-from hierindex.models.embedder import unit_vectors
-from hierindex.models.model import EmbedModel
+from hierindex.models.embedder import EmbedModel, unit_vectors
 from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import is_name

@@ -8,8 +8,7 @@ import numpy as np
 
 from hierindex.core.arguments import Floats1d, is_number, is_whole, require
 from hierindex.core.calibration import Scale
-from hierindex.models.embedder import Embedder, unit_vectors
-from hierindex.models.model import EmbedLike
+from hierindex.models.embedder import Embedder, EmbedLike, unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch

@@ -10,8 +10,7 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from hierindex.models.embedder import named_errors
-from hierindex.models.model import EmbedLike
+from hierindex.models.embedder import EmbedLike, named_errors
 from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extractive
 from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.retrieve.retriever import retrieved_of

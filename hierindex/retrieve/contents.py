@@ -8,14 +8,13 @@ import numpy as np
 from hierindex.core.arguments import Ints1d, is_whole, require
 from hierindex.core.forest import Icicle
 from hierindex.errors import NotFoundError
-from hierindex.models.model import EmbedModel
+from hierindex.models.embedder import EmbedModel
 from hierindex.retrieve.outline import Tree, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters
+from hierindex.store.filters import EVERY_ROW, SUMMARIES, Filters, by_ids
 from hierindex.store.generations import on_newest
-from hierindex.store.prefilter import SUMMARIES, by_ids
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.store.table import Table
@@ -118,7 +117,7 @@ def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
 
 def _read(snapshot: Snapshot, ids: Sequence[str], *columns: str) -> list[dict[str, Any]]:
     """Return columns of nodes, in the order of their ids."""
-    where = by_ids(ids) if len(ids) <= MANY else None
+    where = by_ids(ids) if len(ids) <= MANY else EVERY_ROW
     rows = snapshot.select("id", *columns, where=where)
     found: list[dict[str, Any]] = rows.take(_rows(ids, rows["id"])).to_pylist()
     return found

@@ -8,8 +8,7 @@ import numpy as np
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.calibration import Scale
-from hierindex.models.embedder import named_errors, unit_vectors
-from hierindex.models.model import EmbedModel
+from hierindex.models.embedder import EmbedModel, named_errors, unit_vectors
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
 from hierindex.text.sentences import tokens

@@ -10,8 +10,7 @@ from hierindex.errors import InputError, LevelError
 from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.question import cuts
 from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters
-from hierindex.store.prefilter import Prefilter, having
+from hierindex.store.filters import Filters, Prefilter, having
 from hierindex.store.snapshot import Snapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]

@@ -8,7 +8,7 @@ from hierindex.core.arguments import Floats1d, Floats2d, Ints1d, is_whole, requi
 from hierindex.core.reduce import plane_coordinates
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree
-from hierindex.store.prefilter import by_ids
+from hierindex.store.filters import by_ids
 from hierindex.store.snapshot import Snapshot, once
 
 MAX_POINTS = 2_000  # chunks; 5,000 take three times as long, and cover each other

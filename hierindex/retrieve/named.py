@@ -11,8 +11,7 @@ from typing import NamedTuple
 from hierindex.core.identity import file_of, name_of, wholes
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters
-from hierindex.store.prefilter import prefilter
+from hierindex.store.filters import Filters, prefilter
 from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import folded

@@ -12,13 +12,12 @@ from hierindex.core.forest import Forest, Mask, select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import NotFoundError
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import without_copies
-from hierindex.store.filters import Filters
-from hierindex.store.prefilter import Prefilter, prefilter
+from hierindex.store.filters import Filters, Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, joined

@@ -15,7 +15,7 @@ from hierindex.node import TITLE, Found
 from hierindex.retrieve.contents import reading_order
 from hierindex.retrieve.outline import name_of_part, outline, whole_tree
 from hierindex.retrieve.question import Search
-from hierindex.store.prefilter import of_documents
+from hierindex.store.filters import of_documents
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.text.display import displayed

@@ -14,9 +14,8 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError, nearest
-from hierindex.models.embedder import named_errors
+from hierindex.models.embedder import EmbedModel, as_embed_model, check_same_model, named_errors
 from hierindex.models.load import load_reranker
-from hierindex.models.model import EmbedModel, as_embed_model, check_same_model
 from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole

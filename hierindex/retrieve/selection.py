@@ -9,12 +9,11 @@ from operator import attrgetter, itemgetter
 
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, NotFoundError
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 from hierindex.node import PREFIX, Found, Quote, Span
 from hierindex.retrieve.question import LEVEL, Search, cuts, of_documents
 from hierindex.store.filtering import without_a_passing_chunk
-from hierindex.store.filters import Filter
-from hierindex.store.prefilter import by_texts
+from hierindex.store.filters import Filter, by_texts
 from hierindex.store.rows import node_of, quotes_in
 
 MAX_SEARCHED = 1000  # nodes that are searched for more texts

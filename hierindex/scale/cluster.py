@@ -20,10 +20,9 @@ from hierindex.cache import Cache, Entry, Readings, Texts, open_cache
 from hierindex.errors import FallbackWarning, HierindexError, InputError, WindowWarning
 from hierindex.jobs.changes import InFile
 from hierindex.jobs.job import PartGrower
-from hierindex.models.embedder import Embedder
+from hierindex.models.adapters import OpenVinoEmbedding, as_llama_index
+from hierindex.models.embedder import Embedder, fingerprint
 from hierindex.models.load import load_embed_model
-from hierindex.models.model import fingerprint
-from hierindex.models.openvino_embedding import OpenVinoEmbedding, as_llama_index
 from hierindex.progress import silent
 from hierindex.read.documents import each_file
 from hierindex.read.files import File

@@ -5,14 +5,14 @@ Both need the extra `serve`. `hierindex mcp` is for agents.
 
 from typing import TYPE_CHECKING
 
-from hierindex.loading import extra
+from hierindex.errors import extra
 from hierindex.settings import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hierindex.index import HierarchicalIndex
-    from hierindex.models.functions import LLMLike
+    from hierindex.models.adapters import LLMLike
     from hierindex.serve.explorer.explorer import Explorer
     from hierindex.serve.questions import QuestionServer
 

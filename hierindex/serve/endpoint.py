@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
     from hierindex.index import HierarchicalIndex
-    from hierindex.models.functions import LLMLike
+    from hierindex.models.adapters import LLMLike
     from hierindex.store.snapshot import Snapshot
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -114,8 +114,7 @@ def _number(text: str) -> int | float:
 
 def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:
     """Return an endpoint whose answers a language model writes; all requests share its limits."""
-    from hierindex.models.functions import as_llm
-    from hierindex.models.llm import with_retries
+    from hierindex.models.adapters import as_llm, with_retries
 
     shared = with_retries(cast("LLM", as_llm(llm)))
     return type(endpoint.__name__, (endpoint,), {"llm": shared})

@@ -39,7 +39,7 @@ from hierindex.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.models.functions import LLMLike
+    from hierindex.models.adapters import LLMLike
 
 Tokens = Annotated[Count, Le(100_000)]
 Text = Annotated[str, Field(json_schema_extra={"pattern": f"^(?!{LETTER}$)"})]

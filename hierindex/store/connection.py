@@ -68,14 +68,14 @@ class Connection:
                 f"LanceDB cannot open a folder with such a name: {self._database!r}; "
                 "name another folder."
             )
-        with self.named_refusals():
+        with self.access_errors():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
     def require(self) -> None:
         """Raise IndexNotFoundError if the folder has no table; nothing is imported."""
-        with self.named_refusals():
+        with self.access_errors():
             has_table = self.folder is None or Path(self.folder, f"{TABLE}.lance").is_dir()
         if not has_table:
             raise IndexNotFoundError.at(self.uri)
@@ -92,7 +92,7 @@ class Connection:
         """Open the newest version of the table, published or not; None if it does not exist."""
         if self.folder is not None and not self.folder.is_dir():  # connecting would create it
             return None
-        with self.named_refusals():
+        with self.access_errors():
             try:
                 return self.connect().open_table(TABLE)
             except ValueError as error:
@@ -107,7 +107,7 @@ class Connection:
         )
 
     @contextmanager
-    def named_refusals(self) -> Iterator[None]:
+    def access_errors(self) -> Iterator[None]:
         """Turn errors of the operating system or of concurrent writes into one-sentence messages.
 
         Raises
@@ -242,7 +242,7 @@ class WriteLock:
         if not lock.acquire(timeout=patience):
             raise self._refusal()
         try:
-            with self._connection.named_refusals():
+            with self._connection.access_errors():
                 self.generation = self._newest()
             yield
         finally:
@@ -255,7 +255,7 @@ class WriteLock:
 
         new = [path for path in (folder, *folder.parents) if not path.exists()]
         holder, lock = folder / HOLDER, FileLock(folder / LOCK, thread_local=False)
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             folder.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire(timeout=patience, poll_interval=A_MOMENT)
@@ -265,7 +265,7 @@ class WriteLock:
                     who = holder.read_text()
                 raise self._refusal(who) from None
         try:
-            with self._connection.named_refusals():
+            with self._connection.access_errors():
                 if holder.exists():
                     self._recover()
                 host, since = gethostname(), f"{datetime.now():%H:%M}"

@@ -3,21 +3,16 @@
 from collections.abc import Collection, Mapping, Set
 from typing import Any
 
+import pyarrow as pa
+
 from hierindex.node import Node
 from hierindex.store.filtering import incomplete_of, with_known_keys
 from hierindex.store.filters import Filters
-from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table, with_the_rest
+from hierindex.store.table import Table
 
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
-
-
-def delete_document(table: Table, document: str) -> None:
-    """Delete the chunks of a document and every summary derived from them."""
-    rows = table.snapshot().select("id", where=of_documents([document]))
-    delete_nodes(table, rows["id"].to_pylist(), None)
 
 
 def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filters | None) -> int:
@@ -26,14 +21,13 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
         return 0
     with table.writing("delete", None):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
-        going = doomed(snapshot, node_ids, filters)
-        if not going:
-            return 0
-        _delete_rows({node.id for node in going}, snapshot, table)
+        going = nodes_to_delete(snapshot, node_ids, filters)
+        if going:
+            _delete_rows({node.id for node in going}, snapshot, table)
     return len(going)
 
 
-def doomed(
+def nodes_to_delete(
     snapshot: Snapshot, node_ids: Collection[str] | None, filters: Filters | None
 ) -> list[Node]:
     """Return the nodes that a deletion by ids, by filters or by both removes.
@@ -55,8 +49,6 @@ def doomed(
 
 def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
     """Write the remaining rows again, without links to deleted rows; remove all other files."""
-    import pyarrow as pa
-
     linked, top = list[str](), 0
     for batch in snapshot.batches(*LINKS):
         for row in batch.to_pylist():
@@ -66,10 +58,9 @@ def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
                 if not gone.isdisjoint([*row["parent_ids"], *row["child_ids"], *beside]):
                     linked.append(row["id"])
     changed = [unlinked(row, gone, top) for row in snapshot.rows(linked, columns=NAMES)]
-    columns = snapshot.require().schema
-    reader = with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
+    rows = pa.Table.from_pylist(changed, snapshot.require().schema)
     changes = {"nodes_removed": len(gone)}
-    table.replace(reader, snapshot.report(), changes=changes, purge=True)
+    table.revise(rows, gone, snapshot.report(), changes=changes, purge=True)
 
 
 def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]:

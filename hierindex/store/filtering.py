@@ -8,32 +8,41 @@ excluded chunk. The merged metadata of summaries are not used, because their lis
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from hierindex.errors import NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
+    CHUNKS,
     COLUMNS,
     DOCUMENTS,
+    EVERY_ROW,
+    EVERYTHING,
+    NOTHING,
     OURS,
+    SUMMARIES,
+    Filter,
     Filters,
     Part,
+    Prefilter,
+    by_ids,
     columns_of,
     conjuncts,
     filtered_by,
     holds,
     is_of_node,
     keys,
+    prefilter,
+    replaced,
     settled,
-    with_known,
 )
-from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.query import MatchQuery
 
     from hierindex.store.snapshot import Snapshot
@@ -69,7 +78,7 @@ class Scope:
 
     snapshot: "Snapshot"
     filters: Filters | None = None
-    where: Prefilter = field(default_factory=Prefilter)
+    where: Prefilter = EVERY_ROW
     of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
     highest_of: frozenset[str] | None = None
@@ -80,10 +89,8 @@ class Scope:
         search = self.snapshot.require().search(sought).with_row_id(True)
         return self.where.narrow(search)
 
-    def rows(self, rows: "pa.Table") -> "pa.Table":
+    def rows(self, rows: pa.Table) -> pa.Table:
         """Return the rows that pass."""
-        import pyarrow as pa
-
         if self.where.exact:
             return rows
         return rows.filter(
@@ -126,19 +133,16 @@ def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = Fa
         return Scope(snapshot, filters, of_row)
     parts = conjuncts(filters)
     of_node = Filters(tuple(part for part in parts if is_of_node(part)))
-    if not _has_level(of_node.filters, range(1, 1 + snapshot.highest_level())):
+    of_level = Filters(tuple(part for part in of_node.filters if keys(part) == {LEVEL}))
+    levels = range(1, 1 + snapshot.highest_level())
+    if not any(holds(of_level, {LEVEL: level}) for level in levels):
         return Scope(snapshot, filters, of_row & CHUNKS)
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
-    inside = _none_of(failing, snapshot.parents_of_summaries().keys())
+    others = snapshot.parents_of_summaries().keys() - failing
+    inside = by_ids(others) if len(others) < len(failing) else ~by_ids(failing)  # the shorter list
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & inside)
     return Scope(snapshot, filters, where, of_node, failing)
-
-
-def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
-    """Return whether the filters on the level alone admit one of these levels."""
-    of_level = Filters(tuple(f for f in of_node if keys(f) == {LEVEL}))
-    return any(holds(of_level, {LEVEL: level}) for level in levels)
 
 
 def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> frozenset[str]:
@@ -231,12 +235,6 @@ def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[st
     return reached
 
 
-def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
-    """Return the condition that excludes these ids, using the shorter list of ids."""
-    others = summaries - ids
-    return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
-
-
 def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = False) -> Filters:
     """Replace conditions on keys that no chunk has by ones that match nothing, with a warning.
 
@@ -262,7 +260,13 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
                 f"{', '.join(there[:MOST_LISTED])}."
             )
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
-    return with_known(filters, known)
+
+    def renamed(f: Filter, negated: bool) -> Part:
+        if f.key in known:
+            return replace(f, key=known[f.key])
+        return EVERYTHING if negated else NOTHING  # so that the NOT matches nothing, too
+
+    return replaced(filters, renamed)
 
 
 def metadata_keys(snapshot: "Snapshot") -> list[str]:

@@ -29,7 +29,7 @@ from hierindex.node import (
     quotes_of,
     to_json,
 )
-from hierindex.store.prefilter import row_digests
+from hierindex.store.filters import row_digests
 from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import folded
 

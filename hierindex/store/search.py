@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.filtering import Scope
@@ -15,7 +16,6 @@ from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.table import Table
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more 
 WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
-def tend(table: "Table") -> None:
+def maintain(table: "Table") -> None:
     """Create missing search indices that pay off, compact small fragments and index new rows.
 
     LanceDB also searches rows that are not indexed. So nothing is lost if this fails, for example
@@ -54,17 +54,9 @@ def tend(table: "Table") -> None:
 
 def _missing(table: "Table") -> dict[str, Any]:
     """Return the configurations of missing search indices that pay off, by column."""
-    n_rows = table.count_rows()
-    made = {column for index in table.list_indices() for column in index.columns}
-    wanted = _wanted().items()
-    return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
-
-
-def _wanted() -> dict[str, tuple[int, Any]]:
-    """Return by column the number of rows at which an index pays off, and its configuration."""
     from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 
-    return {
+    wanted = {  # by column, the number of rows at which an index pays off, and its configuration
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
         "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=[*UNSEARCHED])),
@@ -79,6 +71,9 @@ def _wanted() -> dict[str, tuple[int, Any]]:
         "stale": (SCALAR_ROWS, Bitmap()),
         "vector": (VECTOR_ROWS, IvfSq(distance_type="cosine")),
     }
+    n_rows = table.count_rows()
+    made = {column for index in table.list_indices() for column in index.columns}
+    return {c: config for c, (at, config) in wanted.items() if n_rows >= at and c not in made}
 
 
 def _lagging(table: "Table") -> list[str]:
@@ -94,7 +89,7 @@ def neglected(table: "Table") -> list[str]:
     return [*_missing(table), *_lagging(table)]
 
 
-def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
+def nearest(scope: Scope, vector: list[float], n_rows: int) -> pa.Table:
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
     The search is exact in tables without a vector index and among few rows. Otherwise the vector
@@ -102,7 +97,7 @@ def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     """
     is_exact = scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope)
 
-    def search(limit: int) -> "pa.Table":
+    def search(limit: int) -> pa.Table:
         query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
         # Without a maximum, more partitions are searched while too few rows are found.
         query = query.bypass_vector_index() if is_exact else query.maximum_nprobes(0)
@@ -113,13 +108,13 @@ def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
 
 
-def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
+def matching(scope: Scope, text: str, n_rows: int) -> pa.Table:
     """Return the rows that best match a text's words, best first, with their BM25 as `score`.
 
     The title, file name, section, people and dates of a row also count as its words.
     """
 
-    def search(limit: int) -> "pa.Table":
+    def search(limit: int) -> pa.Table:
         query = scope.search(_words(text))
         return scope.snapshot.read(query.select([*scope.columns, "_score"]).limit(limit))
 
@@ -127,7 +122,7 @@ def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
 
 
-def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
+def having(scope: Scope, words: Sequence[str]) -> pa.Table:
     """Return all rows that contain each of these words, matched as in `matching`."""
     from lancedb.query import FullTextOperator
 
@@ -138,7 +133,7 @@ def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
 
 def fused(
     scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float = ALPHA
-) -> "pa.Table":
+) -> pa.Table:
     """Combine both searches by reciprocal rank fusion, best first.
 
     `score` is 61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words)), so it
@@ -153,10 +148,8 @@ def fused(
     return _scored(rows.take(np.array(best, np.int64)), np.array([scores[ids[i]] for i in best]))
 
 
-def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
+def united(*tables: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Concatenate some columns of tables, keeping the first row of each id."""
-    import pyarrow as pa
-
     rows = pa.concat_tables([table.select(columns) for table in tables])
     _, first = np.unique(rows["id"].to_numpy(), return_index=True)
     return rows.take(np.sort(first))
@@ -164,7 +157,7 @@ def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
 
 def diverse(
     scope: Scope, vector: list[float], n_rows: int, *, candidates: int, threshold: float
-) -> "pa.Table":
+) -> pa.Table:
     """Choose rows by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
 
     `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
@@ -196,7 +189,7 @@ def _few_pass(scope: Scope) -> bool:
     return few[key]
 
 
-def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "pa.Table":
+def _first(scope: Scope, search: Callable[[int], pa.Table], n_rows: int) -> pa.Table:
     """Search with a growing limit until enough rows pass the filters."""
     limit = min(n_rows, 1 + scope.snapshot.n_rows())
     while True:
@@ -215,6 +208,6 @@ def _words(text: str, **options: Any) -> Any:
     return query(folded(without_surrogates(text)), "words", **options)
 
 
-def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":
+def _scored(rows: pa.Table, scores: "np.ndarray[Any, Any]") -> pa.Table:
     unscored = rows.drop_columns(["score"]) if "score" in rows.column_names else rows
     return unscored.append_column("score", [scores])

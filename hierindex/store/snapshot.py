@@ -10,27 +10,29 @@ from pathlib import PurePath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import pyarrow as pa
+
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
 from hierindex.store.filtering import FILTERED, Scope, passing
-from hierindex.store.filters import Filters
-from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.prefilter import (
+from hierindex.store.filters import (
     ANYTHING,
     CHUNKS,
     END_CHUNKS,
+    EVERY_ROW,
     ROOTS,
     STALE,
     SUMMARIES,
+    Filters,
     Prefilter,
     by_ids,
     having,
 )
+from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.query import LanceQueryBuilder
     from lancedb.table import Table
 
@@ -82,7 +84,7 @@ class Snapshot:
         self,
         uri: str,
         table: "Table | None" = None,
-        schema: "pa.Schema | None" = None,
+        schema: pa.Schema | None = None,
         state: tuple[bytes, int] = (b"", 0),
         known: dict[str, Any] | None = None,
     ) -> None:
@@ -144,11 +146,10 @@ class Snapshot:
 
     @property
     def of_each_document(self) -> Prefilter:
-        """A condition that selects the chunks at the ends of documents and next to missing chunks.
+        """A condition that some chunks of each document meet: those without a previous or next one.
 
-        These are the chunks without a neighbour on one side: the first and the last chunk of each
-        document, and those next to a missing one. If chunks were added directly, their links are
-        unreliable, so all chunks are selected.
+        These are the first and the last chunk, and those next to a missing one. If chunks were
+        added directly, their links are unreliable, so all chunks meet it.
         """
         return END_CHUNKS if self.is_built else CHUNKS
 
@@ -159,11 +160,11 @@ class Snapshot:
 
     def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
         """Return columns of some or all nodes; empty if the table does not exist."""
-        where = None if node_ids is None else by_ids(node_ids)
+        where = EVERY_ROW if node_ids is None else by_ids(node_ids)
         columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
 
-    def batches(self, *columns: str, where: Prefilter | None = None) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
@@ -191,14 +192,11 @@ class Snapshot:
             for part in parts:
                 yield from part.to_batches(BATCH)
 
-    def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
+    def select(self, *columns: str, where: Prefilter = EVERY_ROW) -> pa.Table:
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
-            import pyarrow as pa
-
             return pa.table({name: [] for name in columns})
-        query = self._table.search().select(list(columns))
-        return self.read(query if where is None else where.narrow(query))
+        return self.read(where.narrow(self._table.search().select(list(columns))))
 
     def count(self, where: Prefilter) -> int:
         """Return the number of rows that meet a condition; 0 if the table does not exist."""
@@ -207,7 +205,7 @@ class Snapshot:
         with self.reading():
             return self._table.count_rows(where.sql)
 
-    def read(self, query: "LanceQueryBuilder") -> "pa.Table":
+    def read(self, query: "LanceQueryBuilder") -> pa.Table:
         """Return the rows of a query of this generation.
 
         Raises
@@ -218,7 +216,7 @@ class Snapshot:
         with self.reading():
             return query.to_arrow()
 
-    def taken(self, row_ids: list[int], columns: Sequence[str]) -> "pa.Table":
+    def taken(self, row_ids: list[int], columns: Sequence[str]) -> pa.Table:
         """Return columns of rows that a search has found, by their row ids, in any order.
 
         This takes half the time of a search by the nodes' ids.
@@ -272,8 +270,8 @@ class Snapshot:
     def has_key(self, key: str) -> bool:
         """Return whether the metadata of any chunk have a key; reads only digests."""
         found: set[str] = self.known.setdefault("keys", set())
-        if key not in found:
-            found |= {key} if self.count(CHUNKS & having(key)) else set()
+        if key not in found and self.count(CHUNKS & having(key)):
+            found.add(key)
         return key in found
 
     @once
@@ -313,7 +311,7 @@ class Snapshot:
         filters: Filters | None = None,
         node_ids: Collection[str] | None = None,
         *,
-        where: Prefilter | None = None,
+        where: Prefilter = EVERY_ROW,
         partial_summaries: bool = False,
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
@@ -323,7 +321,7 @@ class Snapshot:
         See `Scope` for `highest_of`. The table must exist.
         """
         scope = passing(self, filters, partial=partial_summaries)
-        where = scope.where if where is None else scope.where & where
+        where = scope.where & where
         if node_ids is not None:
             where &= by_ids(node_ids)
         if highest_of is not None:

@@ -8,10 +8,13 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection, WriteLock
+from hierindex.store.filters import by_ids
 from hierindex.store.generations import (
     ADDED,
     claim,
@@ -26,13 +29,11 @@ from hierindex.store.generations import (
     renew,
     times,
 )
-from hierindex.store.prefilter import by_ids
 from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
-from hierindex.store.search import tend
+from hierindex.store.search import maintain
 from hierindex.store.snapshot import Snapshot, generation_json
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.table import Table as LanceTable
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class Table:
         """
         if self._only is not None and generation is None:
             return self._only
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             table = self.connection.open()
             held = {} if table is None else published(table)
             wanted = max(held, default=0) if generation is None else generation
@@ -119,7 +120,7 @@ class Table:
 
     def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             table = self.connection.open()
             return [] if table is None else [*published(table)]
 
@@ -150,7 +151,7 @@ class Table:
             )
         return self.lock.held(what, patience)
 
-    def upsert(self, rows: "pa.Table", *, alone: bool = False) -> None:
+    def upsert(self, rows: pa.Table, *, alone: bool = False) -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
         With `alone`, they replace all rows.
@@ -189,7 +190,7 @@ class Table:
 
     def replace(
         self,
-        rows: "pa.RecordBatchReader | None",
+        rows: pa.RecordBatchReader | None,
         report: dict[str, Any],
         *,
         changes: dict[str, int] | None = None,
@@ -218,7 +219,7 @@ class Table:
         if rows is None:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
-        with self.writing("build", None), self.connection.named_refusals():
+        with self.writing("build", None), self.connection.access_errors():
             before = self.connection.open()
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
@@ -227,10 +228,11 @@ class Table:
 
     def revise(
         self,
-        rows: "pa.Table | None",
+        rows: pa.Table | None,
         gone: Collection[str],
         report: dict[str, Any],
         *,
+        changes: dict[str, int] | None = None,
         purge: bool = False,
     ) -> int:
         """Write rows by id, delete others, publish the table and return the generation.
@@ -240,16 +242,16 @@ class Table:
         rows : Table, optional
         gone : Collection[str]
             Ids of the rows to delete.
-        report, purge
+        report, changes, purge
             See `replace`.
         """
+        away = {*gone, *([] if rows is None else rows["id"].to_pylist())}
         if purge:
-            every = with_the_rest(rows, {*gone}, self.snapshot())
-            return self.replace(every, report, purge=purge)
+            every = _with_the_rest(rows, away, self.snapshot())
+            return self.replace(every, report, changes=changes, purge=purge)
         with self._continued("update") as (table, held):
             assert table is not None  # it was read
-            ids = [] if rows is None else rows["id"].to_pylist()
-            table.delete(by_ids({*gone, *ids}).sql)
+            table.delete(by_ids(away).sql)
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
             return self._publish(table, held, report.get("changes", {}), report)
@@ -275,7 +277,7 @@ class Table:
 
     def drop(self) -> None:
         """Drop the table if it exists."""
-        with self.connection.named_refusals():
+        with self.connection.access_errors():
             if self.connection.open() is None:
                 return
             with self.writing("clear", None):
@@ -307,7 +309,7 @@ class Table:
     @contextmanager
     def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
         """Open the newest generation for writing in a `with` block; see `_newest`."""
-        with self.writing(what, None), self.connection.named_refusals():
+        with self.writing(what, None), self.connection.access_errors():
             yield self._newest()
 
     def _recover(self) -> None:
@@ -344,10 +346,8 @@ class Table:
             claim(table)
         return (table if held else None), held
 
-    def _overwritten(self, rows: "pa.RecordBatchReader") -> "LanceTable":
+    def _overwritten(self, rows: pa.RecordBatchReader) -> "LanceTable":
         """Replace all rows in one commit, which creates the table if needed."""
-        import pyarrow as pa
-
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
         exists = self.connection.open() is not None
         return self.connection.connect().create_table(
@@ -369,7 +369,7 @@ class Table:
         By default, the report of the previous generation is kept. Nodes added outside of a
         build are marked until all rows are written again.
         """
-        tend(table)
+        maintain(table)
         before = details_of(table.schema)  # empty if all rows are new
         report = before.get("report", {}) if report is None else report
         generation = max(held, default=0) + 1
@@ -390,23 +390,21 @@ class Table:
         return generation
 
 
-def with_the_rest(
-    rows: "pa.Table | None", gone: Set[str], snapshot: Snapshot
-) -> "pa.RecordBatchReader":
-    """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
+def _with_the_rest(
+    rows: pa.Table | None, away: Set[str], snapshot: Snapshot
+) -> pa.RecordBatchReader:
+    """Return the rows of a snapshot except some, by id, and new rows after them.
 
-    They are read from the snapshot in batches while they are written. New rows follow at the end.
+    They are read from the snapshot in batches while they are written.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = snapshot.require().schema
 
-    def rest() -> "Iterator[pa.RecordBatch]":
-        new = columns.empty_table() if rows is None else rows.cast(columns)
-        away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
+    def every() -> Iterator[pa.RecordBatch]:
+        ids = pa.array(sorted(away), pa.string())
         for batch in snapshot.batches(*NAMES):
-            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-        yield from new.to_batches()
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=ids)))
+        yield from [] if rows is None else rows.cast(columns).to_batches()
 
-    return pa.RecordBatchReader.from_batches(columns, rest())
+    return pa.RecordBatchReader.from_batches(columns, every())

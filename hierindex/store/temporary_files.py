@@ -7,17 +7,15 @@ from contextlib import suppress
 from itertools import chain
 from os import SEEK_END
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.store.connection import Connection
 from hierindex.store.rows import Row, as_table, schema, vectors_of_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 AT_ONCE = 1024  # rows that are a table in memory
 
@@ -40,7 +38,7 @@ class WaitingFile:
         self._starts = array("q", [0])
 
     def __enter__(self) -> Self:
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             folder = self._connection.folder
             at = folder if folder is not None and folder.is_dir() else None
             self._file: IO[bytes] = TemporaryFile(dir=at)
@@ -62,12 +60,12 @@ class WaitingFile:
 
     def _read(self, number: int) -> bytes:
         start, end = self._starts[number : number + 2]
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             self._file.seek(start)
             return self._file.read(end - start)
 
     def _write(self, data: bytes) -> int:
-        with self._connection.named_refusals():
+        with self._connection.access_errors():
             self._file.seek(0, SEEK_END)
             self._file.write(data)
             self._starts.append(self._file.tell())
@@ -106,10 +104,8 @@ class RowFile(WaitingFile):
             X[i] = self._vector(self._read(i))
         return X
 
-    def reader(self) -> "pa.RecordBatchReader | None":
+    def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order of their addition; None if there are none."""
-        import pyarrow as pa
-
         if not len(self):
             return None
         starts = range(0, len(self), AT_ONCE)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import pyarrow as pa
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
@@ -21,8 +22,8 @@ from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.deletion import delete_document, delete_nodes, doomed
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys
+from hierindex.store.deletion import delete_nodes, nodes_to_delete
+from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys, of_documents
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
@@ -32,7 +33,6 @@ from hierindex.text_node import check_text_node, from_text_node, to_text_node
 from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.db import DBConnection
 
 Mode = VectorStoreQueryMode
@@ -225,7 +225,8 @@ class HierarchyStore(BasePydanticVectorStore):
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
         `HierarchicalIndex.regrow` builds the tree again.
         """
-        delete_document(self._table, ref_doc_id)
+        rows = self.snapshot().select("id", where=of_documents([ref_doc_id]))
+        delete_nodes(self._table, rows["id"].to_pylist(), None)
 
     def delete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
         self,
@@ -256,7 +257,7 @@ class HierarchyStore(BasePydanticVectorStore):
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
-            return len(doomed(self.snapshot(), node_ids, ours))
+            return len(nodes_to_delete(self.snapshot(), node_ids, ours))
         return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:
@@ -351,7 +352,7 @@ class HierarchyStore(BasePydanticVectorStore):
         partial_summaries: bool = False,
         mmr_prefetch_k: int | None = None,
         mmr_prefetch_factor: float = MMR_PREFETCH_FACTOR,
-    ) -> "pa.Table":
+    ) -> pa.Table:
         """Return the rows of a query, best first, with their `score`."""
         snapshot, top_k = self.snapshot(), query.similarity_top_k
         if not snapshot.exists:

@@ -14,7 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.arguments import Floats2d
 from hierindex.errors import ModelError
-from hierindex.loading import load_transformer
+from hierindex.models.load import load_transformer
 from hierindex.summarize.extractive import beginning, informative
 from hierindex.summarize.summary import Budget, Group, names_of
 from hierindex.text.sentences import Sentence
@@ -39,7 +39,11 @@ class BertExtractor:
     def __init__(self, model: str | BaseEmbedding = "bert-base-uncased") -> None:
         self.model_name: str = model if isinstance(model, str) else model.model_name
         library = _import_summarizer()
-        vectors = _second_last_layer(model, library) if isinstance(model, str) else _matrix(model)
+        vectors = (
+            _second_last_layer(model, library)
+            if isinstance(model, str)
+            else lambda sentences: np.array(model.get_text_embedding_batch(sentences))
+        )
         self._processor = library.summary_processor.SummaryProcessor(
             model=vectors,
             sentence_handler=None,  # sentences are already split
@@ -103,7 +107,3 @@ def _second_last_layer(name: str, library: ModuleType) -> Callable[[list[str]], 
         return str(tokenizer.convert_tokens_to_string(tokenizer.tokenize(text)[:window]))
 
     return lambda sentences: np.asarray(embedding([within_window(text) for text in sentences]))
-
-
-def _matrix(embed_model: BaseEmbedding) -> Callable[[list[str]], Floats2d]:
-    return lambda sentences: np.array(embed_model.get_text_embedding_batch(sentences))

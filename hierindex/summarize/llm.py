@@ -18,16 +18,16 @@ from llama_index.core.llms import LLM
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.models.client import TIMEOUT, shaping
+from hierindex.models.adapters import LLMLike, as_llm, without_retries
 from hierindex.models.failures import Failure, RequestError
-from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import (
     CONCURRENCY,
     MAX_PAUSE,
+    TIMEOUT,
     LanguageModel,
     RequestLimit,
     TokenLimit,
-    without_retries,
+    shaping,
 )
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
 from hierindex.summarize.replies import checked, split_title

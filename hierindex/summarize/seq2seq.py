@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hierindex.core.identity import digest
-from hierindex.loading import accelerator, fastest_dtype, load_transformer
+from hierindex.models.load import accelerator, fastest_dtype, load_transformer
 from hierindex.models.record import Usage
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
@@ -114,8 +114,8 @@ class Seq2SeqRewriter:
         resources = Resources() if resources is None else resources
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
         keys = {text: self._key(text, limit) for text in texts if text.strip()}
-        found = {text: resources.completions.recall(key) for text, key in keys.items()}
-        written = {text: output for text, output in found.items() if output}
+        recall = resources.completions.recall
+        written = {text: known for text, key in keys.items() if (known := recall(key))}
         recalled = {*written}
         missing = sorted((text for text in keys if text not in recalled), key=self._count)[::-1]
         resources.progress("summarize", len(recalled), len(keys))

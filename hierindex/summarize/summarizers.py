@@ -10,9 +10,9 @@ from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
+from hierindex.models.adapters import LLMLike, checked_text, name_of
+from hierindex.models.embedder import is_function
 from hierindex.models.failures import request_errors
-from hierindex.models.functions import LLMLike, checked_text, name_of
-from hierindex.models.model import is_function
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
@@ -127,35 +127,30 @@ def summarizer_from_dict(
     InputError
         If an argument is missing; the message names it.
     """
-    rewriter = data.get("rewriter", {})
-    if "llm" in rewriter and llm is None:
-        raise InputError(
-            f"The summaries were written by the language model {rewriter['llm']!r}; pass it as "
-            "llm= (on the command line --llm remembered)."
-        )
+    described = data.get("rewriter", {})
+    rewriter: Rewriter | None = None
+    if "llm" in described:
+        if llm is None:
+            raise InputError(
+                f"The summaries were written by the language model {described['llm']!r}; pass it "
+                "as llm= (on the command line --llm remembered)."
+            )
+        rewriter = LLMRewriter(llm, prompt=described["prompt"], **limits)
+    elif "seq2seq" in described:
+        from hierindex.summarize.seq2seq import Seq2SeqRewriter
+
+        rewriter = Seq2SeqRewriter(described["seq2seq"], num_beams=described["num_beams"])
     made: Summarizer = ExtractiveSummarizer()
-    if rewriter.keys() & {"llm", "seq2seq"}:
-        made = TwoStageSummarizer(
-            _rewriter(rewriter, llm, limits),
-            extract_tokens=data["extract_tokens"],
-            strict=strict,
-            unsupported=data["unsupported"],
-        )
+    if rewriter is not None:
+        settings = {name: data[name] for name in ("extract_tokens", "unsupported")}
+        made = TwoStageSummarizer(rewriter, strict=strict, **settings)
     if made.to_dict() != data:
-        name = rewriter.get("function")
+        name = described.get("function")
         what = f"is the function {name}" if name else "has settings of its own"
         raise InputError(
             f"The summariser {what}; pass it as summarizer=, or to an update in hierarchy=."
         )
     return made
-
-
-def _rewriter(data: Mapping[str, Any], llm: LLMLike | None, limits: Mapping[str, Any]) -> Rewriter:
-    if llm is not None and "llm" in data:
-        return LLMRewriter(llm, prompt=data["prompt"], **limits)
-    from hierindex.summarize.seq2seq import Seq2SeqRewriter
-
-    return Seq2SeqRewriter(data["seq2seq"], num_beams=data["num_beams"])
 
 
 def rehearsed(summarizer: Summarizer) -> Summarizer:

@@ -138,7 +138,7 @@ class Draft:
                 said.add(source.text)
                 piece.text, piece.repeats, piece.outcome = source.text, source.excerpt, "replaced"
         kept = [piece for piece in self.pieces if piece.outcome != "dropped"]
-        while kept[1:] and not budget.fits(_text(kept)):
+        while kept[1:] and not budget.fits(_joined(kept)[0]):
             kept.pop().outcome = "cut"
         if not kept:
             self.reason = "none of its sentences is supported" if self.pieces else self.reason
@@ -147,8 +147,7 @@ class Draft:
         counts = Counter(piece.outcome for piece in checked)
         faults = dict.fromkeys(piece.fault for piece in checked if piece.fault)
         return Summary(
-            _text(kept),
-            _claims(kept),
+            *_joined(kept),
             "abstractive",
             self.usage,
             Grounding(**counts, faults=tuple(faults)),
@@ -172,18 +171,17 @@ def judge(drafts: Sequence[Draft], resources: Resources) -> None:
             draft.title = ""
 
 
-def _text(pieces: Sequence[Piece]) -> str:
-    return "".join(piece.before * bool(i) + piece.text for i, piece in enumerate(pieces))
-
-
-def _claims(pieces: Sequence[Piece]) -> tuple[Claim, ...]:
-    claims = []
-    for i, piece in enumerate(pieces):
-        to = len(_text(pieces[: i + 1]))
+def _joined(pieces: Sequence[Piece]) -> tuple[str, tuple[Claim, ...]]:
+    """Join sentences to the text of a summary; return it and a claim for each sentence."""
+    text, claims = "", list[Claim]()
+    for piece in pieces:
+        text += piece.before if claims else ""
+        at = len(text)
+        text += piece.text
         excerpts = [piece.repeats] if piece.repeats else [s.excerpt for s in piece.sources]
-        at = to - len(piece.text)
-        claims.append(Claim(at, to, tuple(excerpts), verbatim=piece.repeats is not None))
-    return tuple(claims)
+        is_verbatim = piece.repeats is not None
+        claims.append(Claim(at, len(text), tuple(excerpts), is_verbatim))
+    return text, tuple(claims)
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

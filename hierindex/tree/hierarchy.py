@@ -21,21 +21,21 @@ from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.errors import InputError
-from hierindex.models.embedder import Embedder
-from hierindex.models.functions import LLMLike
-from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.models.model import (
+from hierindex.models.adapters import LLMLike
+from hierindex.models.embedder import (
+    Embedder,
     EmbedLike,
     as_embed_model,
     check_same_model,
     fingerprint,
     folder_state,
 )
+from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
 from hierindex.settings import TreeSettings
-from hierindex.store.prefilter import STALE
+from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.summarizers import (

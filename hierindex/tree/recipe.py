@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hierindex.cache import Texts, Vectors
 from hierindex.core.arguments import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
-from hierindex.models.embedder import Embedder
-from hierindex.models.model import identity
+from hierindex.models.embedder import Embedder, identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary

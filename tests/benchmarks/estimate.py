@@ -18,7 +18,7 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
 import hierindex
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.text.sentences import split_sentences
 

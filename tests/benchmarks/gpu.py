@@ -23,8 +23,8 @@ from seq2seq import LENGTHS, MAX_TOKENS, write_to_the_end
 from tiny_models import WORDS, save_bart
 
 from hierindex import load_embed_model
-from hierindex.loading import quiet
 from hierindex.models.embedder import Embedder
+from hierindex.models.export import quiet
 from hierindex.models.load import DEFAULT_EMBED_MODEL
 from hierindex.summarize import Seq2SeqRewriter
 

@@ -33,7 +33,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from hierindex import HierarchicalIndex, Node
 from hierindex.evaluate.measures import interval
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 
 BUDGETS = (250, 500, 1000)
 CHUNK_SIZES = (None, 128)  # the default is 254, the model's window

@@ -24,8 +24,8 @@ from facts import says, short
 from llama_index.core.schema import Document, MetadataMode
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
-from hierindex.models.client import load_llm
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
+from hierindex.models.llm import load_llm
 
 SETS = ("squad", "hotpotqa100", "musique200")
 BUDGETS = (300, 600)  # tokens

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny_models import WORDS, save_cross_encoder
 
 from hierindex import Reranker, load_reranker
-from hierindex.loading import quiet
+from hierindex.models.export import quiet
 
 WINDOW = 512
 SIZE = {

@@ -24,8 +24,8 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from hierindex import Grounding, Quote, Span, load_embed_model
 from hierindex.cache import Texts, open_cache
-from hierindex.models.client import load_llm
 from hierindex.models.embedder import Embedder
+from hierindex.models.llm import load_llm
 from hierindex.summarize import (
     Budget,
     ExtractiveSummarizer,

@@ -17,7 +17,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny_models import WORDS, save_bart
 
-from hierindex.loading import accelerator, quiet
+from hierindex.models.export import quiet
+from hierindex.models.load import accelerator
 from hierindex.summarize import Seq2SeqRewriter
 
 LENGTHS = np.linspace(600, 900, 8, dtype=int)  # tokens of the extracts, each word one

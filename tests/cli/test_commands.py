@@ -978,7 +978,7 @@ def llm_at(server) -> tuple[str, ...]:
 @pytest.fixture
 def small_window(monkeypatch):
     """So that an answer takes many calls."""
-    monkeypatch.setattr("hierindex.models.client.CONTEXT_WINDOW", 800)
+    monkeypatch.setattr("hierindex.models.llm.CONTEXT_WINDOW", 800)
 
 
 def test_compare_with_a_model(hierindex, index, small_window) -> None:

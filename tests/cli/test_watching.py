@@ -14,7 +14,7 @@ from processes import started
 from watched import small_folder, text_of
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 
 PATIENCE = 60  # seconds, for a machine that is busy
 STOPPED = "hierindex: Stopped; the index is as the last update left it.\n"

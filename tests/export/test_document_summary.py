@@ -17,7 +17,7 @@ from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.export import persist_document_summary_index, to_document_summary_index
 from hierindex.export.document_summary import no_llm
-from hierindex.models.functions import as_llm
+from hierindex.models.adapters import as_llm
 
 QUESTION = documents()[0].text.partition("  ")[0]
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.real_model import file_of, served
 from cli.conftest import run  # noqa: F401
 
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 
 SIZE = os.environ.get("SIZE", "0.5b")
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES

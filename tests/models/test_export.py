@@ -8,7 +8,7 @@ from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding, load_embed_model
 from hierindex.models import export
-from hierindex.models.model import fingerprint
+from hierindex.models.embedder import fingerprint
 from hierindex.models.openvino import CARD, GRAPH, TOKENIZER
 
 REFUSED = "*-not-exportable-by-torch-*.txt"

@@ -18,10 +18,9 @@ from tiny_models import SENTENCES, on_torch
 
 from hierindex import HierarchicalIndex, HierarchyStore, OpenVinoEmbedding
 from hierindex.models import openvino
-from hierindex.models.embedder import Embedder
-from hierindex.models.model import fingerprint, identity, model_name
+from hierindex.models.adapters import as_llama_index
+from hierindex.models.embedder import Embedder, fingerprint, identity, model_name
 from hierindex.models.openvino import OpenVinoEncoder
-from hierindex.models.openvino_embedding import as_llama_index
 
 TEXTS = [
     "",
@@ -156,7 +155,7 @@ QUESTION = """
 import json, sys
 from hierindex.models.embedder import Embedder, named_errors
 from hierindex.models.load import load_encoder
-from hierindex.models.model import check_same_model, fingerprint, identity, model_name
+from hierindex.models.embedder import check_same_model, fingerprint, identity, model_name
 
 encoder = load_encoder(device="cpu")
 with named_errors(encoder):

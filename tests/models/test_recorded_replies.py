@@ -19,8 +19,8 @@ from llama_index.core.schema import Document
 from loopback import LoopbackServer, as_text
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.models.client import load_llm
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
+from hierindex.models.llm import load_llm
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.summarize.replies import MAX_TITLE

@@ -7,14 +7,14 @@ import llama_index.core
 import pytest
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.models.tokenizer import FOLDER, llm_tokenizer
+from hierindex.models.record import TIKTOKEN_FOLDER, llm_tokenizer
 
 TEXTS = ["", "The keeper wrote.", "灯台守。 🌊", "<|endoftext|> <|im_start|>", "  Two\n\nlines "]
 COUNTING = f"""
 import json, os, sys
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 tokens = [llm_tokenizer()(text) for text in json.load(sys.stdin)]
-print(json.dumps([tokens, "llama_index.core" in sys.modules, {FOLDER!r} in os.environ]))
+print(json.dumps([tokens, "llama_index.core" in sys.modules, {TIKTOKEN_FOLDER!r} in os.environ]))
 """
 
 
@@ -37,7 +37,7 @@ def test_tokens_are_those_of_llama_index(before, is_imported):
         check=True,
     )
     expected = [get_tokenizer()(text) for text in TEXTS]
-    assert json.loads(run.stdout) == [expected, is_imported, FOLDER in os.environ]
+    assert json.loads(run.stdout) == [expected, is_imported, TIKTOKEN_FOLDER in os.environ]
 
 
 def test_a_tokenizer_of_the_user_counts(monkeypatch):

@@ -9,7 +9,7 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
 from hierindex import Usage
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.engine import query_engine
 

@@ -15,7 +15,7 @@ from store.trees import tree
 
 from hierindex import HierarchyRetriever, HierarchyStore
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, WITHOUT_LLM
 from hierindex.respond.engine import answered, asked, query_engine

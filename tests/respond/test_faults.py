@@ -21,8 +21,9 @@ from respond.asking import QUESTION, WAYS, ask, serve
 
 from hierindex import HierarchyRetriever, HierindexError
 from hierindex.errors import ModelError
+from hierindex.models.adapters import language_model_of, with_retries
 from hierindex.models.failures import RequestError
-from hierindex.models.llm import ATTEMPTS, language_model_of, with_retries
+from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Calls
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine

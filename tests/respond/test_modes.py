@@ -21,7 +21,7 @@ from respond.asking import (
 )
 
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import with_retries
+from hierindex.models.adapters import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine

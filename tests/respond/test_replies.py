@@ -12,8 +12,8 @@ from loopback import Fault
 from respond.asking import QUESTION, WAYS, ask, serve, unmarked
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.models.adapters import with_retries
 from hierindex.models.failures import RequestError
-from hierindex.models.llm import with_retries
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
 

@@ -21,7 +21,8 @@ from store.trees import tree
 
 from hierindex import BoundedTreeSummarize, HierarchicalIndex, HierarchyRetriever, HierindexError
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import ATTEMPTS, with_retries
+from hierindex.models.adapters import with_retries
+from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Calls
 from hierindex.respond.bounded_tree import Window
 from hierindex.respond.engine import query_engine

@@ -29,7 +29,7 @@ from hierindex import (
 )
 from hierindex.errors import InputError, LimitError
 from hierindex.jobs.job import Job
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.scale import RayEngine
 from hierindex.summarize import LLMRewriter, Seq2SeqRewriter, TwoStageSummarizer
 

@@ -20,7 +20,7 @@ from store.trees import tree
 
 import hierindex.index
 from hierindex import HierarchicalIndex, Node
-from hierindex.models.model import identity
+from hierindex.models.embedder import identity
 from hierindex.serve import serve
 from hierindex.text_node import metadata_of
 

@@ -16,7 +16,7 @@ from serve.conftest import PATIENCE, Http
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.serve import serve
 
 QUESTION = {"question": "Who met the harbour?"}

@@ -14,12 +14,12 @@ from lancedb.index import Bitmap
 from lancedb.table import LanceTable
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
-from records import replace_all
+from records import replace_all, revise
 from store.trees import columns_of
 
 from hierindex import HierarchyStore
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
-from hierindex.store import connection, search, table
+from hierindex.store import connection, search, snapshot, table
 from hierindex.store.connection import HOLDER
 
 
@@ -164,6 +164,17 @@ def test_the_last_generations_are_kept(tmp_path, keep):
     assert again.keep_generations == keep
 
 
+def test_batches_have_each_row_once_after_writes_that_leave_gaps(store, monkeypatch):
+    monkeypatch.setattr(snapshot, "BATCH", 5)
+    store.add([node(f"{i:02}") for i in range(23)])
+    for i in range(6):
+        revise(store, [node(f"new {i}"), node(f"{3 * i:02}", "changed")], [f"{3 * i + 1:02}"])
+        reader = store.snapshot()
+        read = [row for batch in reader.batches("id", "text") for row in batch.to_pylist()]
+        assert read == reader.select("id", "text").to_pylist()
+        assert len(read) == 23
+
+
 class TestRollback:
     def test_an_earlier_generation_is_published_anew(self, store):
         replace_all(store, nodes("ab"), {"by": "first"})
@@ -221,6 +232,16 @@ class TestReaders:
         for read in reads:
             with pytest.raises(GenerationError, match=r"Generation 1 of .* was removed by a later"):
                 read()
+
+    def test_a_deletion_leaves_nothing_to_read(self, store, monkeypatch):
+        monkeypatch.setattr(snapshot, "BATCH", 2)
+        store.add(nodes("abcde"))
+        batches = store.snapshot().batches("id")
+        next(batches)
+        store.delete_nodes([*"abcd"])
+        with pytest.raises(GenerationError, match="removed"):
+            next(batches)
+        assert [batch["id"].to_pylist() for batch in store.snapshot().batches("id")] == [["e"]]
 
     def test_a_pinned_store_is_not_written(self, store):
         replace_all(store, nodes("ab"))
@@ -430,11 +451,6 @@ def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):
         assert len(store.generations()) == len(kept)
 
 
-def store_of_another(folder, keep):
-    """A store as of another process."""
-    return HierarchyStore(folder, keep_generations=keep)
-
-
 OF_ANOTHER = {
     "add": lambda other, _: other.add(nodes("c")),
     "the same again": lambda other, _: other.add(nodes("a")),
@@ -442,27 +458,23 @@ OF_ANOTHER = {
     "roll back": lambda other, _: other.rollback(),
     "clear": lambda other, _: other.clear(),
     "build anew": lambda other, _: (other.clear(), other.add(nodes("xyz"))),
-    "keep fewer": lambda _, folder: store_of_another(folder, 1).add(nodes("d")),
+    "keep fewer": lambda _, folder: HierarchyStore(folder, keep_generations=1).add(nodes("d")),
     "delete the folder": lambda _, folder: rmtree(folder, ignore_errors=True),
     "another folder": lambda _, folder: (
         rmtree(folder, ignore_errors=True),
-        store_of_another(folder, 3).add(nodes("w")),
+        HierarchyStore(folder, keep_generations=3).add(nodes("w")),
     ),
 }
 
 
 def test_a_generation_of_another_process_is_read_at_once(tmp_path) -> None:
-    read_after([*OF_ANOTHER, "add"], tmp_path)
-
-
-def read_after(writes, folder):
-    other, reader = store_of_another(folder, 3), HierarchyStore(folder)
+    other, reader = HierarchyStore(tmp_path, keep_generations=3), HierarchyStore(tmp_path)
     other.add(nodes("a"))
     other.add(nodes("b"))
-    for write in writes:
+    for write in [*OF_ANOTHER, "add"]:
         reader.snapshot()
         with suppress(InputError):  # nothing is left to roll back or to delete
-            OF_ANOTHER[write](other, folder)
-        fresh = HierarchyStore(folder)
+            OF_ANOTHER[write](other, tmp_path)
+        fresh = HierarchyStore(tmp_path)
         assert reader.snapshot() == fresh.snapshot()
         assert held(reader) == held(fresh)

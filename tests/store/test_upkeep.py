@@ -33,32 +33,22 @@ def store(tmp_path):
     return HierarchyStore(tmp_path / "index")
 
 
-class TestStale:
-    def test_what_lost_its_summary_is_stale_until_it_is_written_again(self, store):
-        nodes = tree(DocumentHierarchy)
-        replace_all(store, nodes)
-        index = HierarchicalIndex(store, HashingEmbedding())
-        assert index.info()["stale"] == 0
-        store.delete("a.txt")
-        orphans = {n.node_id for n in nodes if record(n).level == 1} & set(
-            columns_of(store, "id")["id"]
-        )
-        assert stale(store) == orphans != set()
-        assert index.info()["stale"] == len(orphans)
-        store.delete("c.txt")
-        assert stale(store) == orphans & set(columns_of(store, "id")["id"])
-        assert stale(HierarchyStore(store.uri)) == stale(store)
-        replace_all(store, nodes)
-        assert stale(store) == set()
-
-    def test_a_summary_of_what_is_gone_is_stale(self, store):
-        nodes = tree()
-        store.add(nodes)
-        leaf = next(n for n in nodes if record(n).level == 0)
-        store.delete_nodes([leaf.node_id])
-        assert stale(store) == {parent for parent, _ in record(leaf).parents}
-        store.add([n for n in nodes if n.node_id in stale(store)])
-        assert stale(store) == set()
+def test_what_lost_its_summary_is_stale_until_it_is_written_again(store):
+    nodes = tree(DocumentHierarchy)
+    replace_all(store, nodes)
+    index = HierarchicalIndex(store, HashingEmbedding())
+    assert index.info()["stale"] == 0
+    store.delete("a.txt")
+    orphans = {n.node_id for n in nodes if record(n).level == 1} & set(
+        columns_of(store, "id")["id"]
+    )
+    assert stale(store) == orphans != set()
+    assert index.info()["stale"] == len(orphans)
+    store.delete("c.txt")
+    assert stale(store) == orphans & set(columns_of(store, "id")["id"])
+    assert stale(HierarchyStore(store.uri)) == stale(store)
+    store.add(nodes)
+    assert stale(store) == set()
 
 
 @pytest.mark.parametrize("n_documents", [1, 99])
@@ -102,25 +92,24 @@ def test_a_folder_of_any_name(tmp_path, monkeypatch, folder):
     assert store.client.open_table("nodes").count_rows() == 1
 
 
-class TestObjectStores:
-    def test_options_reach_lancedb_and_nothing_else(self, tmp_path, monkeypatch):
-        given, options = [], {"secret_access_key": "hush"}
-        connect = lancedb.connect
+def test_options_reach_lancedb_and_nothing_else(tmp_path, monkeypatch):
+    given, options = [], {"secret_access_key": "hush"}
+    connect = lancedb.connect
 
-        def connected(uri, **kwargs):
-            given.append(kwargs["storage_options"])
-            return connect(str(tmp_path / "index"))
+    def connected(uri, **kwargs):
+        given.append(kwargs["storage_options"])
+        return connect(str(tmp_path / "index"))
 
-        monkeypatch.setattr(lancedb, "connect", connected)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        store = HierarchyStore("s3://bucket/index", storage_options=options)
-        store.add([node(0)])
-        store.delete_nodes(["0000"])
-        assert given == [options]
-        shown = [repr(store), str(store), json.dumps(store.to_dict()), store.model_dump_json()]
-        files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-        assert not any("hush" in text for text in shown)
-        assert not any(b"hush" in held for held in files)
-        again = HierarchyStore.from_dict(store.to_dict(), storage_options=options)
-        assert again.snapshot().exists
-        assert given == [options, options]
+    monkeypatch.setattr(lancedb, "connect", connected)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    store = HierarchyStore("s3://bucket/index", storage_options=options)
+    store.add([node(0)])
+    store.delete_nodes(["0000"])
+    assert given == [options]
+    shown = [repr(store), str(store), json.dumps(store.to_dict()), store.model_dump_json()]
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any("hush" in text for text in shown)
+    assert not any(b"hush" in held for held in files)
+    again = HierarchyStore.from_dict(store.to_dict(), storage_options=options)
+    assert again.snapshot().exists
+    assert given == [options, options]

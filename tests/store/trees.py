@@ -9,28 +9,10 @@ from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo,
 from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.tree.transforms import Hierarchy
 
-NOUNS = [
-    "harbour",
-    "lantern",
-    "orchard",
-    "glacier",
-    "copper",
-    "thistle",
-    "meadow",
-    "granite",
-    "sparrow",
-    "violin",
-    "saddle",
-    "kettle",
-    "compass",
-    "barley",
-    "anchor",
-    "willow",
-    "candle",
-    "marble",
-    "falcon",
-    "ribbon",
-]
+NOUNS = (
+    "harbour lantern orchard glacier copper thistle meadow granite sparrow violin "
+    "saddle kettle compass barley anchor willow candle marble falcon ribbon"
+).split()
 AUTHORS = {"a.txt": "Ada", "b.txt": "Bo", "c.txt": "Ada", "d.txt": "Cy"}
 SIZES = {"a.txt": 24, "b.txt": 12, "c.txt": 2, "d.txt": 9}  # sentences; c.txt is one chunk
 CHUNK = 3  # sentences

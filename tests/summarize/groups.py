@@ -12,23 +12,7 @@ from hierindex.summarize.summary import Group, resolve_claims
 from hierindex.text import Sentence
 from hierindex.text.sentences import split_sentences
 
-WORDS = [
-    "keeper",
-    "lighthouse",
-    "letter",
-    "Storm",
-    "storm",
-    "harbour",
-    "雪",
-    "道路",
-    "x=1;",
-    "—",
-    "42",
-    "ICE",
-    "...",
-    ")",
-    "naïve",
-]
+WORDS = "keeper lighthouse letter Storm storm harbour 雪 道路 x=1; — 42 ICE ... ) naïve".split()
 
 
 def budget_of(n_words: int) -> Budget:
@@ -120,3 +104,10 @@ class RewriterOf:
     def rewrite(self, texts, *, max_tokens, resources=None):
         self.calls.append(list(texts))
         return [Rewrite(self.reply(text), self.usage) for text in texts]
+
+
+class Kept(dict):
+    """Completions in a dictionary; empty, it is false, and still there."""
+
+    recall = dict.get
+    keep = dict.__setitem__

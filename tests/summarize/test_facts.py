@@ -48,16 +48,12 @@ def test_facts_that_the_sources_lack(sentence, lacking):
     assert Facts(SOURCE).lack(sentence) == lacking
 
 
-def test_capitals_tell_no_names_in_german():
-    said = "Die Bank hat der Firma nach der Messe einen Kredit gegeben."
-    assert Facts("Der Vertrag ist da.").lack(said) == {}
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         ("It opened on 5 April 2026.", "It opened on 2026-04-05."),
         ("An hour later, one day before Easter.", "One hour later, it rained."),
+        ("Der Vertrag ist da.", "Die Bank hat der Firma einen Kredit gegeben."),  # capitals
         ("\u0130zmir has 12 ships and 40 km of coast.", "There are 12 ships and 40 km."),
     ],
 )

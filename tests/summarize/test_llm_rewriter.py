@@ -4,8 +4,8 @@ import time
 from contextlib import nullcontext
 from threading import Barrier
 
-import httpx
 import pytest
+from clients import llm_of
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.llms import MockLLM
@@ -25,23 +25,23 @@ from loopback import (
     LoopbackServer,
 )
 from processes import process
+from summarize.groups import Kept
 from tenacity import wait_none
 
 from hierindex import Usage
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.models.client import load_llm
-from hierindex.models.llm import ATTEMPTS
+from hierindex.models.llm import ATTEMPTS, load_llm
 from hierindex.summarize import LLMRewriter, Resources
 from hierindex.summarize.llm import (
     PATIENCE,
     PROMPTS,
     SUMMARY_PROMPT,
-    check_prompt,
     summary_prompt,
 )
 
 TEXTS = [f"The number of this text is {i}." for i in range(8)]
 KEY = "sk-secret"
+TINY = {"model": "tiny", "api_key": KEY}
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,7 @@ def no_wait(monkeypatch):
     [*PROMPTS.values(), "{text}", "{text} {{text}} {fence}{text}", "In {language}: {text}"],
 )
 def test_a_prompt_that_can_be_filled_in(template):
-    check_prompt(template)
-    assert "A lamp." in summary_prompt("A lamp.", max_tokens=9, template=template)
+    assert "A lamp." in LLMRewriter(MockLLM(), prompt=template).prompt_of("A lamp.", 9)
 
 
 @pytest.mark.parametrize(
@@ -88,14 +87,8 @@ def test_a_text_of_any_characters_has_a_prompt():
     assert "half of a character: \ufffd" in prompt.encode().decode()
 
 
-def llm_of(server, **settings):
-    settings = {"api_base": server.base_url, "is_chat_model": True, "max_retries": 0} | settings
-    settings.setdefault("http_client", httpx.Client(verify=False))
-    return OpenAILike(**{"model": "tiny", "api_key": KEY} | settings)
-
-
 def rewrite(server, texts, *, llm=None, resources=None, **settings):
-    rewriter = LLMRewriter(llm_of(server, **(llm or {})), **settings)
+    rewriter = LLMRewriter(llm_of(server, **TINY | (llm or {})), **settings)
     return rewriter.rewrite(texts, max_tokens=50, resources=resources)
 
 
@@ -251,22 +244,13 @@ def test_a_refusal_cancels_the_rest(concurrency):
 
 def test_to_dict_has_neither_key_nor_address():
     with LoopbackServer() as server:
-        rewriter = LLMRewriter(llm_of(server, temperature=0.4))
+        rewriter = LLMRewriter(llm_of(server, temperature=0.4, **TINY))
     data = rewriter.to_dict()
     assert rewriter.name == "tiny"
     assert data == {"llm": "tiny", "settings": data["settings"], "prompt": SUMMARY_PROMPT}
     assert server.base_url not in str(data)
     assert KEY not in str(data)
     assert json.loads(json.dumps(data)) == data
-
-
-class Kept(dict):
-    """Completions that are kept in a dictionary."""
-
-    recall = dict.get
-
-    def keep(self, key, text):
-        self[key] = text
 
 
 def test_what_is_kept_is_not_asked_for_again():

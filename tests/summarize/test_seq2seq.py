@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from summarize.groups import Kept
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
 
 from hierindex import Usage
@@ -14,13 +15,6 @@ SAVE = {"bart": save_tiny_bart, "t5": save_tiny_t5}
 PREFIX = "summarize: "
 LONG = " ".join(SENTENCES * 5)
 ENDLESS = "salt " * 300 + "ice"
-
-
-class Kept(dict):
-    """Completions in a dictionary; empty, it is false, and still there."""
-
-    recall = dict.get
-    keep = dict.__setitem__
 
 
 @pytest.fixture(scope="module")

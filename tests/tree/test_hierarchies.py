@@ -35,7 +35,7 @@ from hierindex import (
 )
 from hierindex.cache import open_cache
 from hierindex.errors import InputError, WindowWarning
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.rules import Percentile
 from hierindex.summarize import (
     ExtractiveSummarizer,

@@ -23,7 +23,7 @@ from hierindex import (
 )
 from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
-from hierindex.models.client import load_llm
+from hierindex.models.llm import load_llm
 from hierindex.node import HEADINGS, TITLE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import split_documents

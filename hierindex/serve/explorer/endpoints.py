@@ -21,7 +21,7 @@ from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.serve.explorer.files import file_of
 from hierindex.settings import load_settings
-from hierindex.store.prefilter import of_documents
+from hierindex.store.filters import of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview

@@ -19,7 +19,7 @@ from hierindex.serve.server import Server
 from hierindex.settings import EXPLORER_PORT, HOST
 
 if TYPE_CHECKING:
-    from hierindex.models.functions import LLMLike
+    from hierindex.models.adapters import LLMLike
 
 
 class Explorer(Server):

@@ -8,7 +8,7 @@ from starlette.responses import FileResponse, Response
 
 from hierindex.index import HierarchicalIndex
 from hierindex.read.files import file_in
-from hierindex.store.prefilter import of_documents
+from hierindex.store.filters import of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import in_daemon_thread
 

@@ -26,8 +26,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
-from hierindex.store.filters import Filter, Filters
-from hierindex.store.prefilter import CHUNKS
+from hierindex.store.filters import CHUNKS, Filter, Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible
 
