@@ -122,7 +122,7 @@ def tolerated() -> Iterator[None]:
         logger.warning("Results are not cached for later builds: %s.", error)
 
 
-def open_cache(uri: str) -> "closing[Cache]":
+def open_cache(uri: str, *, create: bool = True) -> "closing[Cache]":
     """Open the cache of an index for a `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged and
@@ -132,8 +132,11 @@ def open_cache(uri: str) -> "closing[Cache]":
     ----------
     uri : str
         Of the index.
+    create : bool
+        Whether to create a missing file; otherwise nothing is cached without one.
     """
-    return closing(Cache(cache_file(uri)))
+    file = cache_file(uri)
+    return closing(Cache(file if create or file.exists() else None))
 
 
 def sweep(uri: str, held: Set[int]) -> None:
