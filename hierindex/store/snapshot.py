@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
-from hierindex.node import LEFT_OUT, Maker, Node
+from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
 from hierindex.store.filtering import FILTERED, Scope, passing
-from hierindex.store.filters import Filters
+from hierindex.store.filters import Filter, Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.prefilter import (
     ANYTHING,
@@ -26,6 +26,7 @@ from hierindex.store.prefilter import (
     Prefilter,
     by_ids,
     having,
+    of_documents,
 )
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
 
@@ -387,8 +388,26 @@ class Snapshot:
             )
         return start if start in ids else ids[0]
 
+    def nodes_named(self, name: str) -> list[Node]:
+        """Return the node with an id, or the node with exactly the chunks of a document, if any."""
+        whole = Filters((Filter(PREFIX + "whole_document", name),))
+        return self.nodes([name]) or self.nodes(filters=whole)
+
     def node_beginning(self, start: str) -> Node:
-        """Return the node whose id is equal to a text, or the only one whose id begins with it."""
+        """Return a node by its id, by the only id that begins with a text, or by its document.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none, or several ids begin with the text.
+        """
+        if found := self.nodes_named(start):
+            return found[0]
+        if self.count(of_documents([start])):
+            raise NotFoundError(
+                f"No node has exactly the text of the document {start!r}; `hierindex outline --of "
+                f"{start}` shows its parts."
+            )
         return self.nodes([self.id_beginning(start)])[0]
 
 
