@@ -408,7 +408,7 @@ class Snapshot:
                 f"No node has exactly the text of the document {start!r}; `hierindex outline --of "
                 f"{start}` shows its parts."
             )
-        return self.nodes([self.id_beginning(start)])[0]
+        return self.nodes([self.id_beginning(start, or_document=True)])[0]
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

@@ -855,7 +855,7 @@ BAD_COMMANDS = {
     "query ? --index index --stream --json": "--stream and --json",
     "compare ? --index index --response-mode essay": "response_mode",
     "compare ? --index index --where level=1": "No chunk has the key 'level'",
-    "show xyz --index index": "No nodes",
+    "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
     "export document-summary --index index --to letters": "'letters'",
