@@ -129,8 +129,8 @@ class HierarchicalIndex:
             Whether to replace an existing index even if its method, embedding model or summariser
             changes, or more than half of its documents would be removed. False by default.
         dry_run : bool
-            Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run,
-            and its vectors are cached for the build; the index is not changed.
+            Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run.
+            Its vectors are cached if there is an index, which is not changed; else no file is left.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
         engine : Engine, optional
@@ -425,7 +425,7 @@ class HierarchicalIndex:
         return overview(self.table.snapshot())
 
     def node(self, node_id: str) -> "BaseNode":
-        """Return the node with this id or unique id prefix.
+        """Return the node with this id or unique id prefix, or the node over a whole document.
 
         Raises
         ------
@@ -438,6 +438,8 @@ class HierarchicalIndex:
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of its text, title, level, kind, parents, children and citations.
+
+        It is named by its id, a unique prefix of it, or the id of a document that it summarises.
 
         Raises
         ------
@@ -457,7 +459,7 @@ class HierarchicalIndex:
         Parameters
         ----------
         node_id : str
-            Id or unique id prefix.
+            Id or unique id prefix, or the id of a document.
         context : int
             Maximum characters before and after each passage; 300 by default.
 

@@ -39,7 +39,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "text_node": "text_node",
     "tree": "hierarchy transforms",
 }
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.startswith("__"))
 
 
 def room_of(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Entry point of the command line: runs a command and reports errors."""
 
 import logging
+import os
 import sys
 import warnings
 from io import TextIOWrapper
@@ -66,6 +67,7 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _notice
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are of damage, which we report
     logger = logging.getLogger("hierindex")
     logger.handlers = [_Notes()]
     logger.setLevel(logging.INFO)

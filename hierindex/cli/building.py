@@ -41,7 +41,7 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Only estimate tokens and calls; new content is read, embedded and cached.",
+        help="Only estimate tokens and calls; nothing is written but the cache of an index.",
     ),
 ]
 
@@ -239,9 +239,11 @@ def delete(
 ) -> None:
     """Delete documents, and everything derived from them, from the index.
 
-    Deleting a mailbox deletes all its e-mails; deleting an e-mail deletes its
-    attachments. The files themselves are not changed. Later updates skip them
-    until they are named as SOURCE.
+    Earlier generations are removed, as they contain the deleted text, so
+    `hierindex rollback` cannot undo a deletion. Deleting a mailbox deletes all
+    its e-mails; deleting an e-mail deletes its attachments. The files
+    themselves are not changed. Later updates skip them until they are named as
+    SOURCE.
     """
     from hierindex.read.files import valid_name
 
@@ -252,8 +254,9 @@ def delete(
     if not as_json:
         were = "would be" if dry_run else "were"
         print_note(
-            f"note: Earlier generations {were} removed, as they contain the deleted text. Updates "
-            "skip files that still exist until they are named as SOURCE."
+            f"note: Earlier generations {were} removed, as they contain the deleted text, so "
+            "`hierindex rollback` cannot undo this. Updates skip files that still exist until they "
+            "are named as SOURCE."
         )
 
 

@@ -22,7 +22,9 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 
 def show(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Node id or unique prefix of it.")],
+    node: Annotated[
+        str, typer.Argument(metavar="NODE", help="Node id, a unique prefix, or document id.")
+    ],
     index: options.Index,
     source: Annotated[
         bool, typer.Option("--source", help="Also print the cited passages in context.")

@@ -96,8 +96,8 @@ def _state(task: Task) -> str:
     """Say what a stage does, how fast it is, how long it still takes, and what it has cost."""
     told = [task.description]
     if task.speed and task.time_remaining:
-        rate, left = f"{task.speed:,.3g}/s", timedelta(seconds=task.time_remaining)
-        told += [rate, f"{left} left"]
+        rate = f"{task.speed:,.0f}" if task.speed >= 100 else f"{task.speed:.3g}"
+        told += [f"{rate}/s", f"{timedelta(seconds=task.time_remaining)} left"]
     elif task.finished and task.finished_time:
         told.append(f"{task.finished_time:.1f} s")
     return ", ".join(filter(None, [*told, task.fields.get("cost")]))

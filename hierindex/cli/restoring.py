@@ -1,6 +1,5 @@
 """Commands that check an index, list its generations and return to an earlier one."""
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
@@ -30,7 +29,6 @@ def verify(
 
     The exit status is 0 if all checks pass, 1 if one fails.
     """
-    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
     from hierindex.store.table import Table
     from hierindex.verify.verify import verify as check
 

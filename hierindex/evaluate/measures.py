@@ -14,6 +14,7 @@ from hierindex.evaluate.datasets import Question
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import Node, Span
 from hierindex.respond.answer import Answer
+from hierindex.text.display import counted
 from hierindex.text.sentences import tokens
 from hierindex.text.words import WORD
 
@@ -234,9 +235,8 @@ def table(report: Mapping[str, Any], width: int | None = None) -> str:
         rows = [row for row in report["rows"] if (row["data"], row["kind"]) == (data, kind)]
         n_questions, n_groups = (max(row[n] for row in rows) for n in ("questions", "groups"))
         head = f"{data}, {kind}".removesuffix(", ")
-        blocks.append(
-            f"{head}: {n_questions:,} questions, {n_groups:,} groups\n\n{_cells(rows, width)}"
-        )
+        sizes = f"{counted(n_questions, 'question')}, {counted(n_groups, 'group')}"
+        blocks.append(f"{head}: {sizes}\n\n{_cells(rows, width)}")
     told = f"[low, high]: 95% interval of the difference to {report['against']}."
     return "\n\n".join([*blocks, told, *report["notes"]])
 

@@ -284,11 +284,16 @@ def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
         text = ""
         for n in range(1, min(MAX_LINES, len(page) - i) + 1):
             text += page[i + n - 1].text + " "
-            if len(text) > MAX_HEADING:
+            if len(text) > MAX_HEADING or (n > 1 and _is_above_heading(page[i], page[i + 1])):
                 break
             for words in {letters_of(text), letters_of(TITLE_NUMBER.sub("", text))}:
                 places[words].append((i, n))
     return places
+
+
+def _is_above_heading(line: Line, heading: Line) -> bool:
+    """Return whether a line is a page number, which may stand above the first heading of a page."""
+    return line.text.strip().isdecimal() and line.size < heading.size
 
 
 def _find(

@@ -21,6 +21,7 @@ from hierindex.read.text import (
     read_text,
 )
 
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # by gzip, bzip2, xz, zstd
 BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
     rb"(?:\xef\xbb\xbf)?\s*(?P<declared>(?>\s+|<\?[^>]*>|<!--(?>[^-]+|-(?!->))*-->"
     rb"|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*)<(?P<root>[A-Za-z_][\w:.-]*)(?P<with>[^>]*)",
@@ -76,6 +77,8 @@ def read_unnamed(file: BinaryIO) -> Reading:
         return read_rtf(file)
     if begin.startswith(OLE):
         raise UnreadableError("is an old Office file; save it as .docx, .pptx or .xlsx")
+    if begin.startswith(COMPRESSED):
+        raise UnreadableError("is compressed; unpack it")
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
     if markup := BEGINS_MARKUP.match(begin):

@@ -33,6 +33,7 @@ from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import UNSPACED
+from hierindex.text.words import EVERY_STOP_WORD, WORD
 
 ANSWER_TOKENS = 500
 MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
@@ -56,6 +57,8 @@ EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
+SAY_NOTHING = EVERY_STOP_WORD | {*"hello hey hi no not ok okay thanks yes".split()}
+NO_QUESTION = "This has no words to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
 FOREIGN = 0.1  # weight of words in another language than the question
 FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
@@ -251,14 +254,19 @@ class Extractive:
         If the documents that a question names do not answer it, other documents may. A question for
         the documents that contain some words is answered by passages with these words.
         """
-        watch, words = Stopwatch(), asked_of(question)
+        watch, (words, for_documents) = Stopwatch(), asked_of(question)
         with watch("embed"):
-            asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
+            asked = retrieval.embedded((for_documents and " ".join(words)) or question)
         with watch("search"):
             retrieved = retrieval.find(asked)
         with watch("respond"):
-            said, extracted = "", self._read_in_order(retrieved)
-            if extracted.refused:
+            is_list = for_documents and not words  # of all documents
+            no_words = not has_content(question)
+            if is_list or no_words:
+                said, extracted = "", Extract([], float(is_list), refused=no_words)
+            else:
+                said, extracted = "", self._read_in_order(retrieved)
+            if extracted.refused and not no_words:
                 others = retrieval.others().find(asked)
                 from_others = self._read_in_order(others)
                 if not from_others.refused:
@@ -266,10 +274,11 @@ class Extractive:
             known = source_scores(retrieved, self.embedder.embed_model)
             as_asked = replace(retrieved, question=asked._replace(text=question))
             listing = retrieval.listing(as_asked)
-            text = f"{said}{extracted.answer(no_answer(retrieval))}"
+            refusal = NO_QUESTION if no_words else no_answer(retrieval)
+            text = f"{said}{extracted.answer(refusal)}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=f"{text}{listing_said(listing, extracted.refused)}",
+            answer=f"{text}{listing_said(listing, extracted.refused or is_list)}".strip(),
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),
@@ -286,6 +295,17 @@ class Extractive:
         )
 
 
+def has_content(question: str) -> bool:
+    """Return whether a question has more than two words, a name, or a word to search for.
+
+    >>> has_content("why?"), has_content("And then?"), has_content("WHO"), has_content("ferry")
+    (False, False, True, True)
+    """
+    words = WORD.findall(question)
+    is_name = any(word.isupper() for word in words) or any(word.istitle() for word in words[1:])
+    return is_name or len(words) > 2 or not SAY_NOTHING.issuperset(map(str.lower, words))
+
+
 def from_others_said(why: str | None) -> str:
     """Return the introduction of an answer from other documents than the question names."""
     return f"{(why or '').removeprefix(OF_OTHERS)}; other documents have:\n\n"
@@ -299,7 +319,8 @@ def no_answer(retrieval: Retrieval | None = None) -> str:
     """
     levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
     where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
-    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
+    more = "; without a level, the chunks are searched" if any(levels) else ""
+    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this{more}."
 
 
 NO_ANSWER = no_answer()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from hierindex.retrieve.named import ORDINARY
+from hierindex.retrieve.named import ORDINARY, titles_of_documents
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.search import having
 from hierindex.text.display import counted
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_LISTED = 10  # documents that the text of a listing names
+MOST_TITLES = 40  # of a listing of all documents
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
     r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
@@ -23,6 +24,8 @@ NAMES = (  # nouns that name any document
     r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
     r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
 )
+DOCUMENT = re.compile(r"documents?|files?|dokumente?n?|datei(?:en)?|archivos?|documentos?", re.I)
+OF_INDEX = frozenset("all collection here hier index indexed".split())  # beside stop words
 SAYING = frozenset(  # what documents do, beside English fillers
     "cite cited cites cover covers deal deals refer refers behandeln beschreiben enthalten "
     "erwähnen erwähnt genannt handeln nennen stehen steht aparece aparecen hablan mencionan "
@@ -48,7 +51,8 @@ WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 class Asked(NamedTuple):
     """The words that a question counts or lists, and whether it asks for documents with them.
 
-    There are no words if the question does neither, or has only words without content.
+    There are no words if the question does neither, or has only words without content, or asks for
+    all documents: then `for_documents` is true.
     """
 
     words: list[str]
@@ -95,11 +99,12 @@ def listing(search: Search) -> Listing | None:
     Returns
     -------
     Listing or None
-        None if the question does not count or list, or has no words but question words.
+        None if the question does not count or list, or has no words but question words and does
+        not ask for all documents.
     """
-    asked = asked_of(search.question).words
+    asked, for_documents = asked_of(search.question)
     if not asked:
-        return None
+        return _every_document(search) if for_documents else None
     words, absent, rows = asked, list[str](), _chunks(search, asked)
     if not rows.num_rows:
         alone = {word: _chunks(search, [word]).num_rows for word in asked}
@@ -132,10 +137,26 @@ def asked_of(question: str) -> Asked:
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
     words = {word.lower(): word for word in rest if word not in names}
     words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
+    if names and words.keys() <= OF_INDEX and DOCUMENT.fullmatch(names[0]):
+        return Asked([], True)
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
     return Asked(telling or [*words.values()], bool(names))
+
+
+def _every_document(search: Search) -> Listing:
+    """List all documents that pass the filters, with their titles."""
+    scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
+    rows = scope.rows(search.snapshot.select(*scope.columns, where=scope.where))
+    documents = Counter(each for of in rows["documents"].to_pylist() for each in of)
+    shown = sorted(documents)[:MOST_TITLES]
+    titles = titles_of_documents(search.snapshot, shown)
+    named = [f"- {titles[each]} ({each})" if each in titles else f"- {each}" for each in shown]
+    named += [f"- and {more:,} more"] if (more := len(documents) - len(shown)) else []
+    n_documents = counted(len(documents), "document")
+    text = "\n".join([f"{n_documents}{' with the filters' * bool(search.filters)}:", *named])
+    return Listing(text, [], [], rows.num_rows, dict(sorted(documents.items())))
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":

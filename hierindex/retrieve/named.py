@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hierindex.core.identity import file_of, name_of, wholes
+from hierindex.node import TITLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters, prefilter
+from hierindex.store.filters import Filters, of_documents, prefilter
 from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import folded
@@ -136,6 +137,25 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
         if document not in documents[form][-1:]:
             documents[form].append(document)
     return dict(documents)
+
+
+def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
+    """Return the titles in the metadata of documents, by default of all documents."""
+    where = snapshot.of_each_document
+    if documents is not None:
+        where &= of_documents(documents)
+    rows = snapshot.select("documents", "metadata", where=where)
+    titles = dict[str, str]()
+    for row in rows.to_pylist():
+        if title := title_in(row):
+            titles |= dict.fromkeys(row["documents"], title)
+    return titles
+
+
+def title_in(row: dict[str, Any]) -> str | None:
+    """Return the title of a row's document from its metadata, or None."""
+    title = json.loads(row["metadata"]).get(TITLE)
+    return title if isinstance(title, str) else None
 
 
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:

@@ -11,11 +11,11 @@ import numpy as np
 
 from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of
-from hierindex.node import TITLE, Found
+from hierindex.node import Found
 from hierindex.retrieve.contents import reading_order
+from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.outline import name_of_part, outline, whole_tree
 from hierindex.retrieve.question import Search
-from hierindex.store.filters import of_documents
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.text.display import displayed
@@ -182,22 +182,3 @@ def folders_of(documents: Iterable[str]) -> dict[str, str]:
     names = [*zip(*parts.values(), strict=False)]
     common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
     return {each: "".join(part[common : common + 1]) for each, part in parts.items()}
-
-
-def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
-    """Return the titles in the metadata of documents, by default of all documents."""
-    where = snapshot.of_each_document
-    if documents is not None:
-        where &= of_documents(documents)
-    rows = snapshot.select("documents", "metadata", where=where)
-    titles = dict[str, str]()
-    for row in rows.to_pylist():
-        if title := title_in(row):
-            titles |= dict.fromkeys(row["documents"], title)
-    return titles
-
-
-def title_in(row: dict[str, Any]) -> str | None:
-    """Return the title of a row's document from its metadata, or None."""
-    title = json.loads(row["metadata"]).get(TITLE)
-    return title if isinstance(title, str) else None

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
-from hierindex.node import LEFT_OUT, Maker, Node
+from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
 from hierindex.store.filtering import FILTERED, Scope, passing
 from hierindex.store.filters import (
     ANYTHING,
@@ -24,10 +24,12 @@ from hierindex.store.filters import (
     ROOTS,
     STALE,
     SUMMARIES,
+    Filter,
     Filters,
     Prefilter,
     by_ids,
     having,
+    of_documents,
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
@@ -385,9 +387,27 @@ class Snapshot:
             )
         return start if start in ids else ids[0]
 
+    def nodes_named(self, name: str) -> list[Node]:
+        """Return the node with an id, or the node with exactly the chunks of a document, if any."""
+        whole = Filters((Filter(PREFIX + "whole_document", name),))
+        return self.nodes([name]) or self.nodes(filters=whole)
+
     def node_beginning(self, start: str) -> Node:
-        """Return the node whose id is equal to a text, or the only one whose id begins with it."""
-        return self.nodes([self.id_beginning(start)])[0]
+        """Return a node by its id, by the only id that begins with a text, or by its document.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none, or several ids begin with the text.
+        """
+        if found := self.nodes_named(start):
+            return found[0]
+        if self.count(of_documents([start])):
+            raise NotFoundError(
+                f"No node has exactly the text of the document {start!r}; `hierindex outline --of "
+                f"{start}` shows its parts."
+            )
+        return self.nodes([self.id_beginning(start, or_document=True)])[0]
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

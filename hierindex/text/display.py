@@ -244,7 +244,9 @@ def notes_of(answer: Json) -> list[str]:
     if unsupported := answer.get("unsupported"):
         notes.append(f"[?] No passage supports: {' '.join(unsupported)}")
     if missing := answer.get("missing"):
-        notes.append(f"Not found: {', '.join(missing)}")
+        of_summaries = any(source["level"] for source in answer["sources"])
+        where = " in the summaries searched" if of_summaries else ""
+        notes.append(f"Not found{where}: {', '.join(missing)}")
     return [*filter(None, notes)]
 
 

@@ -7,12 +7,13 @@ import re
 import resource
 import shlex
 import socket
+import subprocess
 import sys
 from contextlib import closing
 from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from types import SimpleNamespace
 from zlib import crc32
 
@@ -299,6 +300,12 @@ def test_a_terminal_shows_what_is_done_and_how_fast(terminal, clock, capsys) -> 
     assert "✓ Loading a-model, 2.4 s" in err
     assert "data: Embedding 410 of 1,761 chunks, 41/s, 0:00:33 left, 3 tokens" in err
     assert "Writing 0 of 3 summaries" in err
+    terminal(200)
+    with closing(ShownProgress("a-model")) as shown:
+        for done in (0, 61_500, 123_000):
+            shown("read", done, 1_000_000)
+            clock.at += 5
+    assert "Reading 123,000 of 1,000,000 files, 12,300/s, " in capsys.readouterr().err
 
 
 def test_elsewhere_a_sentence_is_printed_every_half_minute(clock, capsys) -> None:
@@ -461,6 +468,33 @@ def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
     with LoopbackServer() as server:
         llm = ("--llm", "m", "--llm-base-url", server.base_url, "--stream")
         assert hierindex(*asked, *llm)[1] == expected
+
+
+def test_a_refusal_by_summaries_says_so(hierindex, index) -> None:
+    asked = ("query", "Which enzyme splits 1234?", "--index", index, "--level", "documents")
+    refusal, missing, *_ = hierindex(*asked)[1].split("\n\n")
+    assert refusal.endswith(" answers this; without a level, the chunks are searched.")
+    assert missing.startswith("Not found in the summaries searched: ")
+
+
+def test_a_question_to_a_damaged_index_prints_one_line(index, tmp_path) -> None:
+    damaged = copytree(index, tmp_path / "damaged")
+    rmtree(damaged / "nodes.lance" / "_indices")
+    command = [sys.executable, "-m", "hierindex", "query", "Who left the lamp?", "--index", damaged]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "is missing. Run `hierindex verify`" in done.stderr
+
+
+def test_a_document_is_shown_by_its_id(hierindex, index) -> None:
+    shown = json.loads(hierindex("show", "storm.txt", "--index", index, "--json")[1])
+    assert (shown["level"], {each["document"] for each in shown["citations"]}) == (2, {"storm.txt"})
+
+
+def test_a_dry_run_of_a_build_leaves_nothing(hierindex, folder) -> None:
+    status, out, _ = hierindex("build", folder, "--index", "new", "--dry-run")
+    assert (status, out[:7]) == (0, "Dry run")
+    assert not Path("new").exists()
 
 
 def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
@@ -821,7 +855,8 @@ BAD_COMMANDS = {
     "query ? --index index --stream --json": "--stream and --json",
     "compare ? --index index --response-mode essay": "response_mode",
     "compare ? --index index --where level=1": "No chunk has the key 'level'",
-    "show xyz --index index": "No nodes",
+    "show xyz --index index": "No document has the id 'xyz'",
+    "build letters --index letters": "both a source and the folder of the index",
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
     "export document-summary --index index --to letters": "'letters'",
     "export parquet --index index --to letters/calm.md/x": "'letters/calm.md/x'",

@@ -62,6 +62,12 @@ def test_what_asks_no_language_model_imports_no_llama_index(folder) -> None:
     }
 
 
+def test_the_package_is_run_as_the_command() -> None:
+    command = [sys.executable, "-m", "hierindex", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("hierindex ")
+
+
 @pytest.mark.spread
 @pytest.mark.parametrize("closed", ["1", "2"])
 @pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])

@@ -262,9 +262,7 @@ def test_answers_are_evaluated(options) -> None:
     told = str(report)
     assert re.search(r"\| way +\| coverage +\| words +\| refused +\| answer +\|\n", told)
     assert re.search(r"\| way +\| coverage at 60 +\| ", told)
-    assert re.search(
-        r"without gold: 1 questions, 1 groups\n\n\| way +\| words \| refused \|\n", told
-    )
+    assert re.search(r"without gold: 1 question, 1 group\n\n\| way +\| words \| refused \|\n", told)
 
 
 def test_a_function_that_answers_is_asked_once_for_each_question(options) -> None:
@@ -335,7 +333,7 @@ def test_no_data() -> None:
 def test_the_report_is_a_table(report) -> None:
     told = str(report)
     assert "animals: 2 questions, 2 groups" in told
-    assert "animals, overview: 1 questions, 1 groups" in told
+    assert "animals, overview: 1 question, 1 group" in told
     assert re.search(r"\| way +\| coverage at 60 +\| coverage at 120 +\| hit@1", told)
     assert re.search(r"\| dense +\| 1.000 +\| 1.000 +\|", told)
     assert re.search(r"\| level-1 .*\| \d\.\d{3} \[-\d\.\d{3}, [+-]\d\.\d{3}\]", told)

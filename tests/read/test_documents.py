@@ -1,6 +1,8 @@
 """What is known of a document's file."""
 
 import codecs
+import gzip
+import lzma
 import os
 from errno import EACCES
 from pathlib import Path
@@ -68,6 +70,8 @@ def test_a_link_is_read_if_its_file_is_not(tmp_path):
         ("a.txt", b" \n\t\r\n", "white space"),
         ("a.txt", codecs.BOM_UTF8, "empty"),
         ("a.bin", bytes(range(256)) * 8, "not text"),
+        ("a.txt.gz", gzip.compress(b"text"), "is compressed; unpack it"),
+        ("a.xz", lzma.compress(b"text"), "is compressed; unpack it"),
         ("a.txt", b"text\0with\0zeros", "not text"),
         ("a.txt", b"\0\1\xff\xfe", "not text"),
         ("a.txt", b"\0\1\2", "not text"),

@@ -185,6 +185,13 @@ def test_headings_of_an_outline(read):
     ]
 
 
+def test_the_number_of_a_page_is_not_in_the_heading_below_it(read):
+    pages = [[Typed("4", 745), Typed("1 Aims", 720, 18, True), *body(690, 5)], body()]
+    pages += [[Typed("6", 745), Typed("Results", 720, 18, True), *body(690, 5)]]
+    outline = [("1 Aims", 0, 745, None), ("Results", 2, 745, None)]
+    assert headings(read(typed(*pages, outline=outline))) == [(1, "1 Aims"), (1, "Results")]
+
+
 def test_the_title_of_a_page_is_found_where_the_outline_begins_below_it(read):
     page = [Typed("Lamps of the coast", 760, 18), Typed("Ada Holm", 730, 12), *body(700, 5)]
     page += [Typed("1 Aims", 620, 14, True), *body(600, 5), Typed("2 Results", 520, 14, True)]

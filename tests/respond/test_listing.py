@@ -82,13 +82,39 @@ def test_all_documents_with_the_words_are_listed(index, question, words, documen
 @pytest.mark.parametrize(
     "question",
     [
+        "How many documents are there?",
+        "Which documents are in the index?",
+        "list all files",
+        "Welche Dokumente gibt es hier?",
+    ],
+)
+def test_all_documents_are_listed_and_nothing_else(index, question):
+    answer = index.ask(question)
+    assert answer.answer.splitlines() == ["7 documents:", *(f"- {name}" for name in sorted(TEXTS))]
+    assert {*answer.listing.documents} == {*TEXTS}
+    assert (answer.refused, answer.citations, answer.passages) == (False, [], [])
+
+
+def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
+    many = [Document(id_=f"{i:02}", text=f"Note {i}.", metadata={"n": i}) for i in range(50)]
+    titled = Document(id_="a.md", text="Sheep.", metadata={"title": "On sheep", "n": 99})
+    index = built([*many, titled], tmp_path / "index")
+    *_, last = index.ask("How many documents are there?").answer.splitlines()
+    assert last == "- and 11 more"
+    answer = index.ask("Which documents are there?", filters=only("n", 99))
+    assert answer.answer == "1 document with the filters:\n- On sheep (a.md)"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         "When does the ferry run?",
         "Which town owns the bridge?",
         "What is this about?",
         "Is there a list of the fares?",
         "Welche Farbe hat die Brücke?",
         "How many are there?",
-        "Which documents are there?",
+        "How many pages are there?",
         f"How many {' '.join(f'ferry{i}' for i in range(500))}?",
     ],
 )

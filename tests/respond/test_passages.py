@@ -169,7 +169,14 @@ def test_a_letter_is_no_question(index, question):
         index.ask(question)
 
 
-@pytest.mark.parametrize("question", ["C++", "水", "7"])
+@pytest.mark.parametrize("question", ["why?", "And?", "ok", "Why not?", "warum?"])
+def test_a_question_needs_words_with_content(index, question):
+    answer = index.ask(question)
+    assert answer.refused
+    assert str(answer) == "This has no words to search for; ask a whole question."
+
+
+@pytest.mark.parametrize("question", ["C++", "水", "7", "WHO", "The Who", "war", "What is this?"])
 def test_a_sign_or_a_word_of_one_character_is_one(index, question):
     assert index.ask(question).answer
 

@@ -91,7 +91,7 @@ def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
         assert found["nodes"]
         assert "a.txt" not in documents_in(found)
         assert "of a1 met" not in str(found)
-    assert "No nodes have an id that begins with" in asking.sentence("/show", 404, node=gone[0])
+    assert "no nodes have an id that begins with" in asking.sentence("/show", 404, node=gone[0])
     own.store.clear()
     assert "holds no index" in asking.sentence(RETRIEVE, 404, **ASKED)
     own.store.add(tree())

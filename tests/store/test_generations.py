@@ -210,7 +210,7 @@ class TestRollback:
         store.add(nodes("a"))
         store.add(nodes("b"))
         store.delete_nodes(["b"])
-        with pytest.raises(InputError, match="no generation before 3"):
+        with pytest.raises(InputError, match="before 3; a deletion or --purge has removed them"):
             store.rollback()
 
 

@@ -16,7 +16,8 @@ from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.map import chunk_map
-from hierindex.retrieve.overview import of_whole, title_in, titles_of_documents
+from hierindex.retrieve.named import title_in, titles_of_documents
+from hierindex.retrieve.overview import of_whole
 from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.serve.explorer.files import file_of

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import PREFIX, TITLE, Node, Span
+from hierindex.node import TITLE, Node, Span
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.retrieval import Retrieval, path_of
@@ -26,7 +26,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
-from hierindex.store.filters import CHUNKS, Filter, Filters
+from hierindex.store.filters import CHUNKS, Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible
 
@@ -203,9 +203,7 @@ def _node_or_document(snapshot: Snapshot, text: str) -> str:
 
 def _node(snapshot: Snapshot, name: str) -> Node:
     """Return the node with an id, or the node with exactly the chunks of a document."""
-    whole = Filters((Filter(PREFIX + "whole_document", name),))
-    nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
-    if not nodes:
+    if not (nodes := snapshot.nodes_named(name)):
         raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
     return nodes[0]
 
