@@ -9,8 +9,7 @@ from math import log
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED, stemmer_of
 
 MAX_TITLE = 60  # characters
-FEW = 8  # titles; in larger groups, a phrase of one title has less weight
-INNER = 0.6  # weight of a phrase of one title that is not a whole part of it, which has 1
+FEW = 12  # titles; in larger groups, a phrase of one title has less weight
 CONTRAST = 1.5  # least ratio of a word's share of the group's titles to its share of the siblings'
 COVERED = 0.3  # weight of a title that the name covers already
 LEAST = 10  # characters that are added to the length of each phrase
@@ -18,7 +17,7 @@ BREAK = re.compile(  # punctuation and numbers
     r"[^\w\s.,'\u2019&+#/*`-]|\.{3}|\s[-/]\s|(?<!\S)(?:\d\S*|\S*\d\S*\.|\w\.)(?!\S)"
 )
 BREAK_OF_FILE = re.compile(r"--+|__+|[^\w-]+|[^\W_]*\d[^\W_]*")  # of a name without blanks
-WORD = re.compile(r"[^\W_]*[^\W\d_](?:'?[^\W_])*")
+WORD = re.compile(r"\w*[^\W\d_](?:'?\w)*")
 AROUND = ".,'\u2018\u2019`*-"  # a word
 MARKUP = re.compile(r"(?m)^[ \t]*(?:(?:[#>*+=|~-]+[ \t]+)+|[=~-]+$)|[`|]+|(?<!\w)[*_]+|[*_]+(?!\w)")
 EDGE = re.compile(r".*[,:;](?:\s|$)", re.DOTALL)
@@ -28,9 +27,9 @@ FILE = re.compile(r"[^\W\d_]+(?:[-_]+[^\W\d_]+)+")  # a name of words
 GENERIC = """
     advanced appendix book chapter code conclusion content data document faq feature file foreword
     guide index information introduction issue item manual method new overview package page paper
-    preface project reference report review rst summary system task test text tool topic tutorial
-    txt update user value version abschnitt anhang artikel bericht einführung handbuch kapitel teil
-    thema überblick apéndice artículo capítulo guía informe introducción sección tema
+    preface project reference release report review rst summary system task test text tool topic
+    tutorial txt update user value version abschnitt anhang artikel bericht einführung handbuch teil
+    kapitel thema überblick apéndice artículo capítulo guía informe introducción sección tema
 """.split()
 GENERIC_STEMS = frozenset(stemmer_of("en").stemWords(GENERIC))  # which are no name, also together
 
@@ -38,7 +37,7 @@ Words = tuple[str, ...]
 """The stems of the different words of a phrase, without stop words."""
 
 Title = tuple[set[str], dict[Words, tuple[float, str]]]
-"""The stems in a title, and its phrases: weight if no other title has the phrase, and text."""
+"""The stems in a title, and its phrases: their weight if only one title has them, and text."""
 
 
 def first_words(text: str, most: int = MAX_TITLE) -> str:
@@ -188,7 +187,7 @@ def _phrases(title: str, stem: Callable[[str], str]) -> Title:
         spans = [(0, whole, 1.0)] if of[0] or not stems else []
         for start, end in runs:
             each = range(start + (end == 1), end)  # not "Creating" of "Creating a mill"
-            spans += [(i, end, INNER * (i == start < end - 1)) for i in each]
+            spans += [(i, end, float(i == start < end - 1)) for i in each]
         for i, j, weight in spans:
             phrase = tuple(dict.fromkeys(chain(*of[i:j])))
             if not GENERIC_STEMS.issuperset(phrase) and weight >= phrases.get(phrase, (0.0,))[0]:

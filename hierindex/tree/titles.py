@@ -2,7 +2,7 @@
 
 The title of a document is its own title or its file name, and the title of a section is its
 heading. Other parts of a document are named by their headings or first words, and groups of
-documents by words of their documents' titles.
+documents by phrases from their documents' titles.
 """
 
 from collections import Counter, defaultdict
@@ -176,7 +176,7 @@ def _chunks_under(
 
 
 def note_names(nodes: Sequence[Node], made: Set[str] | None = None) -> None:
-    """Name the groups of several documents by words that distinguish them from their siblings.
+    """Name the groups of several documents by phrases that distinguish them from their siblings.
 
     Siblings are the nodes with the same strongest parent, or the roots. A title from a language
     model is kept. Groups of parts of the same documents get their first words.
