@@ -14,7 +14,7 @@ CONTRAST = 1.5  # least ratio of a word's share of the group's titles to its sha
 COVERED = 0.3  # weight of a title that the name covers already
 LEAST = 10  # characters that are added to the length of each phrase
 BREAK = re.compile(  # punctuation and numbers
-    r"[^\w\s.,'\u2019&+#/*`-]|\.{3}|\s[-/]\s|(?<!\S)(?:\d\S*|\S*\d\S*\.|\w\.)(?!\S)"
+    r"[^\w\s.,'\u2019&+#/*`-]|\.{3}|\s[-/]\s|(?<!\S)(?:\d\S*|\S*\d\S*\.|[IVX]+\.|\w\.)(?!\S)"
 )
 BREAK_OF_FILE = re.compile(r"--+|__+|[^\w-]+|[^\W_]*\d[^\W_]*")  # of a name without blanks
 WORD = re.compile(r"\w*[^\W\d_](?:'?\w)*")
@@ -193,7 +193,8 @@ def _phrases(title: str, stem: Callable[[str], str]) -> Title:
             if not GENERIC_STEMS.issuperset(phrase) and weight >= phrases.get(phrase, (0.0,))[0]:
                 phrases[phrase] = weight, " ".join(words[i:j]).replace(" ,", ",").strip(AROUND)
         stems.update(*of)
-    return (stems, phrases) if stems else ({title}, {(title,): (1.0, title)})
+    is_bare = is_file and not stems  # such as "ES2011a"
+    return ({title}, {(title,): (1.0, title)}) if is_bare else (stems, phrases)
 
 
 def _stems(word: str, stem: Callable[[str], str]) -> list[str]:
