@@ -137,7 +137,8 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
     for titles, of, own, whole in zip(groups, parsed, having, wholes, strict=True):
         n = len(titles)
         beside = n_all - n or 3 * n  # without siblings, as if three had none of the words
-        others = {word: (in_all[word] - own[word] + 1) / (beside + 1) for word in own}
+        # Half a title is added to those with a word, because siblings may have none.
+        others = {word: (in_all[word] - own[word] + 0.5) / (beside + 0.5) for word in own}
         contrast = {word: max(0.0, log(own[word] / n / others[word] / CONTRAST)) for word in own}
         is_short = (len(whole) <= MAX_TITLE and wholes.count(whole) == 1) or n == 1
         name = first_words(whole).rstrip(" ,:;") if is_short else _name(of, own, contrast)

@@ -14,6 +14,7 @@ from hierindex.core.titles import (
 )
 
 TOWNS = "Delft", "Gouda", "Leiden", "Utrecht"
+PARTS = "axle", "brake", "canvas", "gears", "stones"
 WORDS = st.sampled_from("mill Mills sails The of 7 data: Delft-Gouda, (crane) 帆船 x_y".split())
 TITLES = st.lists(WORDS, min_size=1, max_size=9).map(" ".join) | st.text().map(
     lambda text: " ".join(text.split()) or "mill"
@@ -67,6 +68,17 @@ def test_a_group_has_one_short_name_wherever_it_stands_among_its_siblings(groups
             [[*numbered("Creating a mill, the %dth page"), *numbered("Ropes at the pier %d", 2)]],
             ["Creating a mill, Ropes at the pier"],
             id="titles that the name does not cover, and no end of a part without its words",
+        ),
+        pytest.param(
+            [
+                [f"{i}.1. wind_{part} \u2014 The Mills of Delft" for i, part in enumerate(PARTS)],
+                [f"IV. Cranes of the {part} \u2014 The Mills of Delft" for part in PARTS],
+            ],
+            [
+                "wind_axle, wind_brake, wind_gears, wind_canvas, wind_stones",
+                "Cranes of the axle",
+            ],
+            id="names of programs, numbers and a site",
         ),
         pytest.param(
             [[f"The sails that {town} made for its Self-Raising mills" for town in TOWNS]],
