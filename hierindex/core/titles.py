@@ -116,11 +116,11 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
     Notes
     -----
     A phrase is a part of a title between punctuation and numbers, or some words up to the next stop
-    word. A word alone must be a whole part of a title, or in a third of the titles. The weight of a
-    word is the number of titles that contain it, times log(its share of the group's titles / 1.5
-    times its share of the siblings' titles). The phrase with most weight for its length is chosen
-    first, then those without the words that the name already has, as long as there is room. Titles
-    that the name covers count less for the next phrase.
+    word. A word alone must be a whole part of a title, or in three titles and a third of all. The
+    weight of a word is the number of titles that contain it, times log(its share of the group's
+    titles / 1.5 times its share of the siblings' titles). The phrase with most weight for its
+    length is chosen first, then those without the words that the name already has, as long as there
+    is room. Titles that the name covers count less for the next phrase.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _name(titles: Sequence[Title], having: Counter[str], contrast: Mapping[str, 
         n = texts[phrase].total() if len(phrase) > 1 else having[phrase[0]]
         if n == 1:
             weight[phrase] *= min(1.0, FEW / len(titles))
-        elif len(phrase) > 1 or 3 * n >= len(titles):
+        elif len(phrase) > 1 or n >= max(3, len(titles) / 3):
             weight[phrase] = 1.0
         weight[phrase] *= (len(text) <= MAX_TITLE) / (len(text) + LEAST)
     name, left = "", [stems for stems, _ in titles]
