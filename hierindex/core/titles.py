@@ -2,37 +2,42 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from math import log
 
-from hierindex.text.words import UNTITLED
+from hierindex.text.words import EVERY_STOP_WORD, UNTITLED, stemmer_of
 
 MAX_TITLE = 60  # characters
-MAX_PHRASE = 3  # words
-COVERED = 0.3  # weight of a title for each of its words that the name has already
-MOSTLY = 0.6  # share of the titles with a word that must have a phrase around it
-UNSEEN = 1.0  # titles of the siblings that are added to those with a word
-PART = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*|[^\w\s'\u2019]|_")
-OF_FILE = re.compile(r"[^\W_]+|--|[^\w\s]|_")  # of a name without blanks
+FEW = 12  # titles; in larger groups, a phrase of one title has less weight
+CONTRAST = 1.5  # least ratio of a word's share of the group's titles to its share of the siblings'
+COVERED = 0.3  # weight of a title that the name covers already
+LEAST = 10  # characters that are added to the length of each phrase
+BREAK = re.compile(  # punctuation and numbers
+    r"[^\w\s.,'\u2019&+#/*`-]|\.{3}|\s[-/]\s|(?<!\S)(?:\d\S*|\S*\d\S*\.|[IVX]+\.|\w\.)(?!\S)"
+)
+BREAK_OF_FILE = re.compile(r"--+|__+|[^\w-]+|[^\W_]*\d[^\W_]*")  # of a name without blanks
+WORD = re.compile(r"\w*[^\W\d_](?:'?\w)*")
+AROUND = ".,'\u2018\u2019`*-"  # a word
 MARKUP = re.compile(r"(?m)^[ \t]*(?:(?:[#>*+=|~-]+[ \t]+)+|[=~-]+$)|[`|]+|(?<!\w)[*_]+|[*_]+(?!\w)")
 EDGE = re.compile(r".*[,:;](?:\s|$)", re.DOTALL)
 EDGE_OF_FILE = re.compile(r".*[_,:;/.-]", re.DOTALL)
 FILE = re.compile(r"[^\W\d_]+(?:[-_]+[^\W\d_]+)+")  # a name of words
 
-GENERIC = frozenset(  # words that name nothing alone, as by `_folded`
-    """
-    appendix approach book chapter code data document example faq feature file general guide index
-    information intro introduction issue item making manual method minute model module name new note
-    number overview package page paper part project release report review section set setting
-    system task test text tool topic tutorial update use user value version work
-    abschnitt anhang anleitung artikel bericht buch datei dokument einführung einleitung handbuch
-    kapitel protokoll seite teil thema überblick apéndice artículo capítulo documento guía informe
-    introducción libro página parte sección tema
-    """.split()
-)
+GENERIC = """
+    advanced appendix book chapter code conclusion content data document faq feature file foreword
+    guide index information introduction issue item manual method new overview package page paper
+    preface project reference release report review rst summary system task test text tool topic
+    tutorial txt update user value version abschnitt anhang artikel bericht einführung handbuch teil
+    kapitel thema überblick apéndice artículo capítulo guía informe introducción sección tema
+""".split()
+GENERIC_STEMS = frozenset(stemmer_of("en").stemWords(GENERIC))  # which are no name, also together
 
 Words = tuple[str, ...]
-"""The words of a phrase, in lower case and without the ending of the plural."""
+"""The stems of the different words of a phrase, without stop words."""
+
+Title = tuple[set[str], dict[Words, tuple[float, str]]]
+"""The stems in a title, and its phrases: their weight if only one title has them, and text."""
 
 
 def first_words(text: str, most: int = MAX_TITLE) -> str:
@@ -94,8 +99,9 @@ def without_shared_prefix(names: Sequence[str]) -> list[str]:
 def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
     """Return a name for each group of documents, made from the titles of the documents.
 
-    If the group has few and short titles, the name lists them. Otherwise it consists of words and
-    short phrases that are frequent in the group's titles and rare in those of its siblings.
+    If the group has few and short titles, the name lists them. Otherwise it lists phrases, written
+    as in the titles, whose words are frequent in the group's titles and rare in those of its
+    siblings. So what all titles share, such as the name of a site, is not in the name.
 
     Parameters
     ----------
@@ -109,92 +115,94 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
     Notes
     -----
-    The weight of a word is the number of titles that contain it, times log(its share of the group's
-    titles / its share of the siblings' titles). Titles that the name already covers count less.
-    Titles without words, such as numbers, are added if most titles are of this kind.
+    A phrase is a part of a title between punctuation and numbers, or some words up to the next stop
+    word. A word alone must be a whole part of a title, or in three titles and a third of all. The
+    weight of a word is the number of titles that contain it, times log(its share of the group's
+    titles / 1.5 times its share of the siblings' titles). The phrase with most weight for its
+    length is chosen first, then those without the words that the name already has, as long as there
+    is room. Titles that the name covers count less for the next phrase.
 
     Examples
     --------
     >>> group_names([["The mill", "The sails of the mill"], ["The harbour", "Ferries"]])
     ['The mill, The sails of the mill', 'The harbour, Ferries']
     """
+    stem = stemmer_of("en").stemWord
     groups = [[*filter(None, titles)] for titles in groups]
-    phrases = [[dict(_phrases(title)) for title in titles] for titles in groups]
-    having = [Counter(words for of in titles for words in of) for titles in phrases]
-    in_all, n_all = sum(having, Counter[Words]()), sum(map(len, groups))
+    parsed = [[_phrases(title, stem) for title in titles] for titles in groups]
+    having = [Counter(word for stems, _ in of for word in stems) for of in parsed]
+    in_all, n_all = sum(having, Counter[str]()), sum(map(len, groups))
     wholes = [", ".join(dict.fromkeys(without_shared_prefix(titles))) for titles in groups]
     names = []
-    for titles, of, own, whole in zip(groups, phrases, having, wholes, strict=True):
+    for titles, of, own, whole in zip(groups, parsed, having, wholes, strict=True):
         n = len(titles)
-        beside = n_all - n or n  # without siblings, a word is as likely as one that none has
-        others = {words: (in_all[words] - own[words] + UNSEEN) / (beside + UNSEEN) for words in own}
-        contrast = {words: max(0.0, log(own[words] / n / others[words])) for words in own}
+        beside = n_all - n or 3 * n  # without siblings, as if three had none of the words
+        # Half a title is added to those with a word, because siblings may have none.
+        others = {word: (in_all[word] - own[word] + 0.5) / (beside + 0.5) for word in own}
+        contrast = {word: max(0.0, log(own[word] / n / others[word] / CONTRAST)) for word in own}
         is_short = (len(whole) <= MAX_TITLE and wholes.count(whole) == 1) or n == 1
-        bare = [title for title, words in zip(titles, of, strict=True) if not words]
-        if is_short:
-            names.append(first_words(whole).rstrip(" ,:;"))
-        else:
-            names.append(listed([_name(of, own, contrast), *bare * (2 * len(bare) > n)]))
-    return [name or listed(titles) for name, titles in zip(names, groups, strict=True)]
+        name = first_words(whole).rstrip(" ,:;") if is_short else _name(of, own, contrast)
+        names.append(name or listed(titles))
+    return names
 
 
-def _name(
-    titles: Sequence[Mapping[Words, str]], own: Counter[Words], contrast: Mapping[Words, float]
-) -> str:
-    """Choose words one by one, each with the phrase in which it occurs most often."""
-    forms = defaultdict[Words, Counter[str]](Counter)
-    for title in titles:
-        for words, form in title.items():
-            forms[words][form] += 1
-    weight, name, used = [1.0] * len(titles), "", set[str]()
-    free = sorted(words for words in own if len(words) == 1)
+def _name(titles: Sequence[Title], having: Counter[str], contrast: Mapping[str, float]) -> str:
+    """Choose phrases one by one, each by how much it says of the titles not covered so far."""
+    texts, weight = defaultdict[Words, Counter[str]](Counter), dict[Words, float]()
+    for _, phrases in titles:
+        for phrase, (rare, text) in phrases.items():
+            texts[phrase][text] += 1
+            weight[phrase] = max(rare, weight.get(phrase, 0.0))
+    free = {phrase: min(of, key=lambda text: (-of[text], text)) for phrase, of in texts.items()}
+    for phrase, text in free.items():
+        n = texts[phrase].total() if len(phrase) > 1 else having[phrase[0]]
+        if n == 1:
+            weight[phrase] *= min(1.0, FEW / len(titles))
+        elif len(phrase) > 1 or n >= max(3, len(titles) / 3):
+            weight[phrase] = 1.0
+        weight[phrase] *= (len(text) <= MAX_TITLE) / (len(text) + LEAST)
+    name, left = "", [stems for stems, _ in titles]
     while free:
-        gain = dict.fromkeys(free, 0.0)
-        for title, left in zip(titles, weight, strict=True):
-            for words in gain.keys() & title.keys():
-                gain[words] += left * contrast[words]
-        best = max(free, key=lambda words: round(gain[words], 9))
-        if gain[best] <= 0:
+        n_left = Counter(word for stems in left for word in stems)
+        gain = {w: contrast[w] * (n_left[w] + COVERED * having[w]) for w in having}
+        cost, best = min((-round(weight[p] * sum(gain[w] for w in p), 9), p) for p in free)
+        if not cost:
             break
-        around = [
-            words
-            for words in own
-            if best[0] in words and own[words] >= MOSTLY * own[best] and used.isdisjoint(words)
-        ]
-        phrase = max(around, key=lambda words: (own[words] * len(words) ** 0.5, words))
-        free.remove(best)
-        if phrase == best and best[0] in GENERIC:
-            continue
-        form = max(forms[phrase], key=lambda form: (forms[phrase][form], form))
-        longer = f"{name}, {form}" if name else form
-        if len(longer) <= MAX_TITLE:
-            name, used = longer, used.union(phrase)
-            weight = [w * COVERED if best in t else w for w, t in zip(weight, titles, strict=True)]
-        free = [words for words in free if words[0] not in used]
+        name = listed([name, free[best]])
+        left = [stems for stems in left if 2 * len(stems.intersection(best)) < len(best)]
+        fits = {p: text for p, text in free.items() if len(f"{name}, {text}") <= MAX_TITLE}
+        free = {p: text for p, text in fits.items() if {*best}.isdisjoint(p)}
     return name
 
 
-def _phrases(title: str) -> Iterator[tuple[Words, str]]:
-    """Yield the phrases between the stop words, numbers and punctuation of a title."""
-    run = list[str]()
-    pattern = PART if " " in title.strip() else OF_FILE
-    for part in [*pattern.findall(title), ""]:
-        is_word = len(part) > 1 and part[0].isalpha() and not any(map(str.isdigit, part))
-        if is_word and part.lower() not in UNTITLED:
-            run.append(part)
-            continue
-        for n in range(1, MAX_PHRASE + 1):
-            for words in zip(*(run[i:] for i in range(n)), strict=False):
-                yield tuple(map(_folded, words)), " ".join(words)
-        if part not in "-_":  # between words of a file's name
-            run = []
+def _phrases(title: str, stem: Callable[[str], str]) -> Title:
+    """Return the stems and the phrases of a title, which may be the name of a file."""
+    is_file = " " not in title.strip()
+    parts = (BREAK_OF_FILE if is_file else BREAK).split(title)
+    parts = [re.sub("[-_]+", " ", part) if is_file else part for part in parts]
+    stems, phrases = set[str](), dict[Words, tuple[float, str]]()
+    for words in filter(None, (part.replace(",", " ,").split() for part in parts)):
+        of = [_stems(word, stem) for word in words]
+        runs = [run.span() for run in re.finditer("x+", "".join("x" if s else " " for s in of))]
+        whole = runs[-1][1] if runs and words[-1] in EVERY_STOP_WORD else len(words)
+        spans = [(0, whole, 1.0)] if of[0] or not stems else []
+        for start, end in runs:
+            each = range(start + (end == 1), end)  # not "Creating" of "Creating a mill"
+            spans += [(i, end, float(i == start < end - 1)) for i in each]
+        for i, j, weight in spans:
+            phrase = tuple(dict.fromkeys(chain(*of[i:j])))
+            if not GENERIC_STEMS.issuperset(phrase) and weight >= phrases.get(phrase, (0.0,))[0]:
+                phrases[phrase] = weight, " ".join(words[i:j]).replace(" ,", ",").strip(AROUND)
+        stems.update(*of)
+    is_bare = is_file and not stems  # such as "ES2011a"
+    return ({title}, {(title,): (1.0, title)}) if is_bare else (stems, phrases)
 
 
-def _folded(word: str) -> str:
-    """Return a word in lower case and, roughly, without the ending of an English plural.
+def _stems(word: str, stem: Callable[[str], str]) -> list[str]:
+    """Return the stems of the parts of a word, without stop words.
 
-    >>> [_folded(word) for word in ("Mills", "glass", "analysis", "bus")]
-    ['mill', 'glass', 'analysis', 'bus']
+    >>> _stems("Self-Attention", str), _stems("doesn't", str), _stems("(the", str)
+    (['attention'], [], [])
     """
-    word = word.lower()
-    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
+    parts = WORD.findall(word.lower().replace("\u2019", "'"))
+    return [stem(part) for part in parts if len(part) > 1 and part not in UNTITLED]

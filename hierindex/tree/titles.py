@@ -2,7 +2,7 @@
 
 The title of a document is its own title or its file name, and the title of a section is its
 heading. Other parts of a document are named by their headings or first words, and groups of
-documents by words of their documents' titles.
+documents by phrases from their documents' titles.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ from hierindex.summarize.summary import Budget
 from hierindex.text.sentences import split_sentences, tokens
 
 MAX_GIVEN = 100  # characters of a heading or a document's title
-MAX_TITLES = 30  # of the documents of a group
+MAX_TITLES = 100  # of the documents of a group
 WIDTHS = 60, 40, 30, 20, 10  # characters of a name in a list
 
 
@@ -176,7 +176,7 @@ def _chunks_under(
 
 
 def note_names(nodes: Sequence[Node], made: Set[str] | None = None) -> None:
-    """Name the groups of several documents by words that distinguish them from their siblings.
+    """Name the groups of several documents by phrases that distinguish them from their siblings.
 
     Siblings are the nodes with the same strongest parent, or the roots. A title from a language
     model is kept. Groups of parts of the same documents get their first words.
@@ -230,8 +230,7 @@ def _names(children: Sequence[Node]) -> list[str]:
     """Return the names of sibling groups; "" for groups that mostly share their documents."""
     names = group_names([child.titles or [child.document_name] for child in children])
     having = Counter(document for child in children for document in child.documents)
-    distinct = {(child.document_name, child.documents) for child in children}
-    called = Counter(name for name, _ in distinct)
+    called = Counter(name for name, _ in {(c.document_name, c.documents) for c in children})
     for i, child in enumerate(children):
         if len(child.documents) == 1:
             name = child.document_name
@@ -253,11 +252,8 @@ def _first_words(node: Node) -> str:
         best = SalientSentences().best(split_sentences(node.text, node.quotes))
         lines = [without_markup(sentence.text) for sentence in best.values()]
     said = (SPEAKER.sub("", line) for line in lines)
-    return first_words(next(filter(_tells, said), "")) or first_words(node.text)
-
-
-def _tells(line: str) -> bool:
-    return len(tokens(line)) >= MIN_WORDS
+    telling = (line for line in said if len(tokens(line)) >= MIN_WORDS)
+    return first_words(next(telling, "")) or first_words(node.text)
 
 
 def _sizes_of_sections(chunks: Chunks) -> Counter[tuple[str, str]]:
