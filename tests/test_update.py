@@ -26,7 +26,6 @@ from llama_index.core.schema import (
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import Fault, LoopbackServer, quotes_sentences
 from summarize.groups import RewriterOf
-from tenacity import wait_none
 
 from hierindex import (
     DocumentHierarchy,
@@ -651,9 +650,8 @@ class TestSettings:
 
 
 @pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
-def test_an_outage_of_the_language_model_leaves_the_index(folder, tmp_path, monkeypatch):
+def test_an_outage_of_the_language_model_leaves_the_index(folder, tmp_path, no_wait):
     """Whether it begins at once or after the first summary."""
-    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
     began = inf
     with LoopbackServer(
         reply=quotes_sentences, faults=lambda number: Fault(500) if number >= began else None

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from histories import documents, history
+from indexes import built as built_of
+from indexes import where
 from llama_index.core.schema import Document
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
 from hierindex import (
@@ -39,10 +40,9 @@ def guide(name: str, topics: str, n: int = 6, title: str = "# The guide of {}\n\
     return Document(id_=name, text=title.format(name) + "\n\n".join(parts), metadata={"by": name})
 
 
-def built(sources: list[Document], uri, kind=SemanticHierarchy, chunk_size=30):
+def built(sources: list[Document], uri, kind=SemanticHierarchy):
     """An index of Markdown, each document with its headings."""
-    hierarchy = kind(HashingEmbedding(), max_children=3, summary_tokens=40)
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=chunk_size)
+    return built_of(sources, uri, kind, chunk_size=30, max_children=3, summary_tokens=40)
 
 
 def with_headings(*sources: Document) -> list[Document]:
@@ -157,14 +157,14 @@ def test_the_first_are_the_best_of_all(index, word, by) -> None:
 
 @pytest.mark.parametrize("word", ["top", "documents", "sections", "chunks"])
 def test_filters_are_evaluated_on_the_chunks_of_the_same_nodes(index, word) -> None:
-    of_a = MetadataFilters(filters=[MetadataFilter(key="by", value="a")])
+    of_a = where(by="a")
     meant = Meant(index.store.get_nodes())
     own = {i for i in at(index, word) if {*meant.of(i)} == {"a"}}
     assert set(at(index, word, filters=of_a)) == own
     some = {i for i in at(index, word) if "a" in meant.of(i)}
     assert set(at(index, word, filters=of_a, partial_summaries=True)) == some
-    text = [MetadataFilter(key="by", value="a", operator="text_match")]  # not exact in LanceDB
-    assert set(at(index, word, filters=MetadataFilters(filters=text))) == own
+    text = where("text_match", by="a")  # not exact in LanceDB
+    assert set(at(index, word, filters=text)) == own
 
 
 @pytest.mark.parametrize(

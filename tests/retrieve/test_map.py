@@ -1,11 +1,10 @@
 """The map of an index: every chunk once, under its parent at a level."""
 
 import pytest
-from fakes import HashingEmbedding
-from llama_index.core.schema import Document
+from indexes import built
 from store.trees import HIERARCHIES, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchyStore, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError, LevelError
 from hierindex.retrieve import map as maps
 from hierindex.retrieve.map import chunk_map
@@ -92,11 +91,7 @@ def test_a_large_index_is_a_sample(stored, monkeypatch):
 
 
 def test_an_index_of_one_chunk_and_of_none(tmp_path):
-    index = HierarchicalIndex.build(
-        Document(text="A bridge.", id_="a"),
-        tmp_path,
-        hierarchy=SemanticHierarchy(embed_model=HashingEmbedding()),
-    )
+    index = built({"a": "A bridge."}, tmp_path)
     (point,) = found(index.store, 0)["points"]
     assert (point["x"], point["y"], point["parent"]) == (0, 0, None)
     index.store.delete("a")

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from indexes import where
 from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
@@ -14,12 +15,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.utils import get_tokenizer
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-)
+from llama_index.core.vector_stores.types import FilterCondition
 from records import metadata_of
 from store.oracle import passing as passing_ids
 from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
@@ -55,11 +51,6 @@ def all_children_in(node, ids):
 
 def highest(nodes):
     return max(record(n).level_max for n in nodes)
-
-
-def where(condition=FilterCondition.AND, **values):
-    filters = [MetadataFilter(key=key, value=value) for key, value in values.items()]
-    return MetadataFilters(filters=filters, condition=condition)
 
 
 @pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
@@ -149,15 +140,11 @@ def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, opt
 
 FILTERS = {
     "one author": where(author="Ada"),
-    "either author": where(FilterCondition.OR, author="Bo", hierindex_level=3),
-    "not an author": where(FilterCondition.NOT, author="Ada"),
+    "either author": where(condition=FilterCondition.OR, author="Bo", hierindex_level=3),
+    "not an author": where(condition=FilterCondition.NOT, author="Ada"),
     "a kind": where(hierindex_kind="extractive"),
     "another level": where(hierindex_level=0),
-    "documents": MetadataFilters(
-        filters=[
-            MetadataFilter(key="documents", value=["b.txt", "c.txt"], operator=FilterOperator.ANY)
-        ]
-    ),
+    "documents": where("any", documents=["b.txt", "c.txt"]),
 }
 
 
@@ -232,7 +219,8 @@ def test_an_empty_folder_has_nothing_to_find(tmp_path, embed_model, folder):
 
 
 def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
-    filters = where(FilterCondition.OR, hierindex_kind="extractive", hierindex_level=0)
+    either = {"hierindex_kind": "extractive", "hierindex_level": 0}
+    filters = where(condition=FilterCondition.OR, **either)
     for levels in ([0, 1], [2], (1, 2)):
         options = {"level": levels, "filters": filters, "top_k": 5}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
