@@ -340,8 +340,7 @@ class TestWhatIsPaidFor:
 
     def test_an_estimate_keeps_no_text(self, tmp_path, llm, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(llm))
-        options = {"hierarchy": hierarchy, "chunk_size": CHUNK_SIZE, "dry_run": True}
-        HierarchicalIndex.build(documents(texts), tmp_path, **options)
+        built(documents(texts), tmp_path, hierarchy, dry_run=True)
         index = built(documents(texts), tmp_path, hierarchy)
         assert index.last_build.usage.cached_summaries == 0
         fresh = grown(hierarchy, texts)
