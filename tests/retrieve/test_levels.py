@@ -16,12 +16,11 @@ from store.trees import record, tree
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierarchyRetriever,
     HierarchyStore,
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.errors import InputError, LevelError
+from hierindex.errors import LevelError
 from hierindex.export import to_langchain_documents
 from hierindex.node import shared_section
 from hierindex.retrieve.levels import WORDS, ids_at
@@ -244,26 +243,3 @@ def test_top_and_chunks_are_numbers(index) -> None:
     assert set(at(index, ["top", "chunks"])) == set(at(index, [0, highest]))
     for word, number in (("top", highest), ("chunks", 0)):
         assert at(index, word, mode="traversal") == at(index, number, mode="traversal")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": "roots"}, "one of top, documents, sections, chunks, .* got 'roots'"),
-        ({"level": [0, "x"]}, "one of top"),
-        ({"level": [[0]]}, "one of top"),
-        ({"level": 1.5}, "a whole number"),
-        ({"level": ["documents", 0]}, "cannot be combined with others, got"),
-        ({"level": ["documents", "sections"]}, "cannot be combined with others"),
-        ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
-        ({"level": "top", "mode": "collapsed"}, "level needs mode"),
-        (
-            {"level": "sections", "rerank": "m"},
-            r"rerank orders the best chunks, .* levels \['sections'\]",
-        ),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_a_level(tmp_path, options, message) -> None:
-    with pytest.raises(InputError, match=message):
-        HierarchyRetriever(HierarchyStore(tmp_path), HashingEmbedding(), **options)

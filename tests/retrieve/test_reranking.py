@@ -75,21 +75,6 @@ def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):
     assert reranker.asked == []
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mode": "collapsed"}, "chunks, got mode 'collapsed'"),
-        ({"level": 2}, r"levels \[2\]"),
-        ({"level": [0, 1]}, r"levels \[0, 1\]"),
-        ({"mode": "document", "whole_documents": True}, "whole_documents=True"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_combined(store, embed_model, options, message):
-    with pytest.raises(InputError, match=message):
-        found(store, embed_model, Longest(), **options)
-
-
 @pytest.mark.parametrize("scores", [[1.0], [np.nan] * CANDIDATES, None], ids=str)
 def test_scores_that_cannot_be_used(store, embed_model, scores):
     reranker = Longest()

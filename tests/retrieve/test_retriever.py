@@ -109,27 +109,38 @@ def test_a_level_that_is_not_there(store, nodes, embed_model, offset):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({"mode": "level"}, "'level' needs a level", id="level without level"),
-        pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
-        pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
-        pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one number", id="two ends"),
-        pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
-        pytest.param({"mode": "tree_traversal"}, "; the nearest is traversal.$", id="of the pack"),
-        pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
-        pytest.param(
-            {"by": "context", "mode": "collapsed"}, "'context' cannot search several", id="context"
+        ({"mode": "level"}, "'level' needs a level"),
+        ({"mode": "collapsed", "level": 1}, "needs mode level or"),
+        ({"mode": "auto", "level": [0, 1]}, "got mode 'auto'"),
+        ({"mode": "document", "level": 0}, "got mode 'document'"),
+        ({"mode": "traversal", "level": (0, 1)}, "takes one number"),
+        ({"mode": "nearest"}, "mode must be one of auto, .*'nearest'"),
+        ({"mode": "tree_traversal"}, "; the nearest is traversal.$"),
+        ({"by": "sparse"}, "by must be one of dense, hybrid, text, context"),
+        ({"by": "context", "mode": "collapsed"}, "'context' cannot search several"),
+        ({"by": "context", "level": [0, 1]}, "cannot search several"),
+        ({"top_k": 0}, "top_k must be an integer of at least 1, got 0"),
+        ({"token_budget": 0}, "token_budget must be .* got 0"),
+        ({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'"),
+        ({"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'"),
+        ({"whole_documents": True}, "whole_documents needs mode 'doc"),
+        ({"level": "roots"}, "one of top, documents, sections, chunks, .* got 'roots'"),
+        ({"level": [0, "x"]}, "one of top"),
+        ({"level": [[0]]}, "one of top"),
+        ({"level": 1.5}, "a whole number"),
+        ({"level": ["documents", 0]}, "cannot be combined with others, got"),
+        ({"level": ["documents", "sections"]}, "cannot be combined with others"),
+        ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
+        ({"level": "top", "mode": "collapsed"}, "level needs mode"),
+        ({"level": "sections", "rerank": "m"}, r"the best chunks, .* levels \['sections'\]"),
+        ({"level": [0, 1], "rerank": "m"}, r"levels \[0, 1\]"),
+        ({"mode": "collapsed", "rerank": "m"}, "chunks, got mode 'collapsed'"),
+        (
+            {"mode": "document", "whole_documents": True, "rerank": "m"},
+            "whole_documents=True",
         ),
-        pytest.param({"by": "context", "level": [0, 1]}, "cannot search several", id="two levels"),
-        pytest.param({"level": "1"}, "level must be a whole number", id="level in words"),
-        pytest.param({"top_k": 0}, "top_k must be an integer of at least 1, got 0", id="no top_k"),
-        pytest.param({"token_budget": 0}, "token_budget must be .* got 0", id="no budget"),
-        pytest.param({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'", id="no walk"),
-        pytest.param(
-            {"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'", id="walk"
-        ),
-        pytest.param({"whole_documents": True}, "whole_documents needs mode 'doc", id="whole"),
     ],
+    ids=str,
 )
 def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, options, says):
     with pytest.raises(InputError, match=says) as caught:
