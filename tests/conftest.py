@@ -18,6 +18,7 @@ import huggingface_hub.constants
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from tenacity import wait_none
 
 import hierindex
 from hierindex.models.openvino import OpenVinoEncoder
@@ -145,6 +146,12 @@ def _read_once(*options):
 
     model.results = remembered
     return model
+
+
+@pytest.fixture
+def no_wait(monkeypatch):
+    """What a language model's service fails at is tried again at once."""
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
 
 
 @pytest.fixture

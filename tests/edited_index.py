@@ -8,11 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fakes import HashingEmbedding
+from fakes import HashingEmbedding, Replying
 from guarantees import guaranteed, inconsistent
 from histories import WORDS, Texts, text
 from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import BaseNode, Document
 from loopback import names_words
 from records import as_text_nodes
@@ -36,20 +35,6 @@ MODEL = HashingEmbedding(model_name="known")
 NO_ORIGIN = {"document_hash": "", "read_from": ""}  # a pipeline's documents have none
 
 
-class NamesWords(CustomLLM):
-    """A language model that answers with words of its prompt."""
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="names words")
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        return CompletionResponse(text=names_words(prompt))
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any):
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Tree:
     """How an index is built; with `rewritten`, a language model writes its summaries."""
@@ -58,7 +43,9 @@ class Tree:
     rewritten: bool = False
 
     def hierarchy(self, **options: Any) -> Hierarchy:
-        summarizer = TwoStageSummarizer(LLMRewriter(NamesWords())) if self.rewritten else None
+        summarizer = (
+            TwoStageSummarizer(LLMRewriter(Replying(reply=names_words))) if self.rewritten else None
+        )
         return self.kind(MODEL, summarizer, max_children=3, summary_tokens=60, **options)
 
 

@@ -2,11 +2,14 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
 
 @lru_cache(maxsize=100_000)
@@ -58,6 +61,24 @@ class HashingEmbedding(BaseEmbedding):
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self._get_text_embeddings(texts)
+
+
+class Replying(CustomLLM):
+    """A language model that replies by a function, and notes what it is asked."""
+
+    reply: Callable[[str], str]
+    prompts: list[str] = Field(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="tiny")
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        self.prompts.append(prompt)
+        return CompletionResponse(text=self.reply(prompt))
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any):
+        raise NotImplementedError
 
 
 class Remembered:

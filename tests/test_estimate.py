@@ -1,10 +1,11 @@
 """What a build would cost is what it then costs, and nobody is asked to find out."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document
+from indexes import documents_of
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
@@ -25,14 +26,9 @@ TOPICS = (
 )
 
 
-def documents(n=3, n_sentences=40):
-    return [
-        Document(
-            id_=f"{d}.txt",
-            text=" ".join(TOPICS[i // 8 % 3].format(f"{d}-{i}") for i in range(n_sentences)),
-        )
-        for d in range(n)
-    ]
+TEXTS = {
+    f"{d}.txt": " ".join(TOPICS[i // 8 % 3].format(f"{d}-{i}") for i in range(40)) for d in range(3)
+}
 
 
 def half(prompt):
@@ -49,30 +45,26 @@ def server():
 
 
 @pytest.fixture
-def model():
-    return HashingEmbedding()
+def hierarchy_of(server):
+    model = HashingEmbedding()
 
-
-@pytest.fixture
-def hierarchy_of(server, model):
-    def made(kind, **settings):
+    def made(kind=SemanticHierarchy, **settings):
         rewriter = LLMRewriter(load_llm("loopback", server.base_url), **settings)
         return kind(model, TwoStageSummarizer(rewriter), summary_tokens=60)
 
     return made
 
 
-def estimate(uri, hierarchy, **options):
+def build(uri, hierarchy, dry_run=False):
+    sources = documents_of(TEXTS)
     made = HierarchicalIndex.build(
-        documents(), uri, hierarchy=hierarchy, chunk_size=80, dry_run=True, **options
+        sources, uri, hierarchy=hierarchy, chunk_size=80, dry_run=dry_run
     )
-    assert made.last_build.dry_run
+    assert made.last_build.dry_run == dry_run
     return made.last_build
 
 
-def build(uri, hierarchy):
-    made = HierarchicalIndex.build(documents(), uri, hierarchy=hierarchy, chunk_size=80)
-    return made.last_build
+estimate = partial(build, dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +75,14 @@ def build(uri, hierarchy):
         pytest.param(DocumentHierarchy, marks=pytest.mark.slow),
     ],
 )
-def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_path, kind):
-    told = estimate(tmp_path, hierarchy_of(kind))
+def test_an_estimate_is_near_and_asks_nobody(server, hierarchy_of, tmp_path, kind):
+    hierarchy = hierarchy_of(kind)
+    batches = hierarchy.embed_model.batches
+    told = estimate(tmp_path, hierarchy)
     assert server.requests == []
     assert not [*tmp_path.iterdir()]
-    n_embedded = sum(map(len, model.batches))
-    report = build(tmp_path, hierarchy_of(kind))
+    n_embedded = sum(map(len, batches))
+    report = build(tmp_path, hierarchy)
     assert told.usage.llm_calls == pytest.approx(report.usage.llm_calls, rel=0.15)
     assert told.usage.prompt_tokens == pytest.approx(report.usage.prompt_tokens, rel=0.15)
     assert report.usage.completion_tokens <= told.usage.completion_tokens
@@ -98,11 +92,11 @@ def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_pa
 
 
 def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):
-    n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
-    told = estimate(tmp_path, hierarchy_of(SemanticHierarchy))
+    n_calls = build(tmp_path, hierarchy_of()).usage.llm_calls
+    told = estimate(tmp_path, hierarchy_of())
     assert told.usage == Usage(cached_summaries=n_calls)
     assert n_calls == len(server.requests)
-    other = estimate(tmp_path, hierarchy_of(SemanticHierarchy, prompt="In brief: {text}"))
+    other = estimate(tmp_path, hierarchy_of(prompt="In brief: {text}"))
     assert other.usage.cached_summaries == 0
     assert other.usage.llm_calls == n_calls
 

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from fakes import HashingEmbedding
+from clients import llm_of
+from indexes import built
 from llama_index.core import Document
-from llama_index.llms.openai_like import OpenAILike
 from loopback import (
     CUT_OFF,
     EMPTY,
@@ -18,9 +18,8 @@ from loopback import (
     LoopbackServer,
     quotes_sentences,
 )
-from tenacity import wait_none
 
-from hierindex import HierarchicalIndex, Node, SemanticHierarchy
+from hierindex import Node
 from hierindex.errors import FallbackWarning
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
@@ -42,12 +41,6 @@ FAULTS = [
 ]
 PERIOD = 40  # requests in which each fault comes once, which is 30% of them
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
-
-
-@pytest.fixture(autouse=True)
-def no_wait(monkeypatch):
-    """What fails is tried again at once."""
-    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
 
 
 def documents() -> list[Document]:
@@ -76,25 +69,11 @@ def faults_of(seed: int):
     return fault
 
 
-def hierarchy_of(server: LoopbackServer, **settings) -> SemanticHierarchy:
-    llm = OpenAILike(
-        model="tiny",
-        api_base=server.base_url,
-        api_key="k",
-        is_chat_model=True,
-        max_retries=0,
-        timeout=TIMEOUT,
-        **settings,
-    )
-    rewriter = LLMRewriter(llm, concurrency=CONCURRENCY)
-    return SemanticHierarchy(HashingEmbedding(), TwoStageSummarizer(rewriter), max_children=4)
-
-
 def build(server, tmp_path):
     """The nodes and the usage of a whole build."""
-    index = HierarchicalIndex.build(
-        documents(), tmp_path / "index", hierarchy=hierarchy_of(server), chunk_size=60
-    )
+    rewriter = LLMRewriter(llm_of(server, timeout=TIMEOUT), concurrency=CONCURRENCY)
+    options = {"summarizer": TwoStageSummarizer(rewriter), "max_children": 4, "chunk_size": 60}
+    index = built(documents(), tmp_path / "index", **options)
     return index.store.get_nodes(), index.last_build.usage
 
 
@@ -112,6 +91,7 @@ def check_whole(nodes) -> None:
             assert node.node_id in dict(records[child].parents)
 
 
+@pytest.mark.usefixtures("no_wait")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
     with LoopbackServer(reply=quotes_sentences, faults=faults_of(seed), latency=0.002) as server:

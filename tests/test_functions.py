@@ -133,26 +133,21 @@ class TestSummaries:
         with pytest.raises(SummaryError, match=r"busy.*strict is set"):
             built(tmp_path / "j", hierarchy=hierarchy_of(summarizer=strict))
 
-    def test_an_error_of_its_code_is_raised(self, tmp_path):
-        def stop(text, max_tokens):
-            raise ZeroDivisionError
+    @pytest.mark.parametrize(
+        ("write", "expected"),
+        [
+            (lambda: 1 / 0, pytest.raises(ZeroDivisionError)),
+            (lambda: "\n", pytest.warns(FallbackWarning, match="it wrote nothing")),
+            (lambda: 7, pytest.raises(ModelError, match=r"write_it\(\) must return text, got 7")),
+        ],
+        ids=["error of its code", "nothing", "no text"],
+    )
+    def test_what_is_no_summary(self, tmp_path, write, expected):
+        def write_it(text, max_tokens):
+            return write()
 
-        with pytest.raises(ZeroDivisionError):
-            built(tmp_path, hierarchy=hierarchy_of(summarizer=stop))
-
-    def test_nothing_is_no_summary(self, tmp_path):
-        def blank(text, max_tokens):
-            return "\n"
-
-        with pytest.warns(FallbackWarning, match="it wrote nothing"):
-            built(tmp_path, hierarchy=hierarchy_of(summarizer=blank))
-
-    def test_what_is_no_text_is_refused(self, tmp_path):
-        def number(text, max_tokens):
-            return 7
-
-        with pytest.raises(ModelError, match=r"^.*number\(\) must return text, got 7\.$"):
-            built(tmp_path, hierarchy=hierarchy_of(summarizer=number))
+        with expected:
+            built(tmp_path, hierarchy=hierarchy_of(summarizer=write_it))
 
 
 class TestVectors:

@@ -4,20 +4,16 @@ import asyncio
 import random
 import re
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import pytest
 import records
-from fakes import HashingEmbedding
+from fakes import HashingEmbedding, Replying
 from histories import documents, history
-from llama_index.core.bridge.pydantic import Field
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import Document
 from loopback import names_words
 
@@ -143,30 +139,12 @@ def half_verbatim(prompt: str) -> str:
     return f"Title: {' '.join(sentence.split()[-3:])}\n\n{sentence}. {turned}."
 
 
-class Model(CustomLLM):
-    """A language model that notes what it is asked."""
-
-    reply: Callable[[str], str] = half_verbatim
-    prompts: list[str] = Field(default_factory=list)
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="tiny")
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        self.prompts.append(prompt)
-        return CompletionResponse(text=self.reply(prompt))
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any):
-        raise NotImplementedError
-
-
 @pytest.fixture
 def llm():
-    return Model()
+    return Replying(reply=half_verbatim)
 
 
-def by_llm(llm: Model, **options) -> TwoStageSummarizer:
+def by_llm(llm: Replying, **options) -> TwoStageSummarizer:
     return TwoStageSummarizer(LLMRewriter(llm), **options)
 
 
@@ -205,7 +183,7 @@ def half_invented(prompt: str) -> str:
 def test_any_history_with_another_model_of_that_name(tmp_path, kind, unsupported):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
-        summarizer = by_llm(Model(reply=half_invented), unsupported=unsupported)
+        summarizer = by_llm(Replying(reply=half_invented), unsupported=unsupported)
         hierarchies = [hierarchy_of(kind, summarizer, dim) for dim in (64, 16)]
         check_history(tmp_path, 1, *hierarchies, n_edits=0)
 
@@ -237,7 +215,7 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, unsupported, group_doc
         warnings.simplefilter("ignore", FallbackWarning)
         hierarchy = hierarchy_of(
             DocumentHierarchy,
-            by_llm(Model(reply=half_invented), unsupported=unsupported),
+            by_llm(Replying(reply=half_invented), unsupported=unsupported),
             group_documents=group_documents,
         )
         for n in (1, 8, 12):
@@ -297,7 +275,7 @@ class TestWhatIsPaidFor:
     @pytest.mark.parametrize("reply", [half_verbatim, half_invented])
     def test_a_build_without_a_document_forgets_it(self, tmp_path, texts, reply):
         """And what the model wrote to correct sentences, also where that did not help."""
-        llm = Model(reply=reply)
+        llm = Replying(reply=reply)
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         built(documents(texts), tmp_path, hierarchy)
         del texts["Bergen"]
@@ -340,8 +318,7 @@ class TestWhatIsPaidFor:
 
     def test_an_estimate_keeps_no_text(self, tmp_path, llm, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(llm))
-        options = {"hierarchy": hierarchy, "chunk_size": CHUNK_SIZE, "dry_run": True}
-        HierarchicalIndex.build(documents(texts), tmp_path, **options)
+        built(documents(texts), tmp_path, hierarchy, dry_run=True)
         index = built(documents(texts), tmp_path, hierarchy)
         assert index.last_build.usage.cached_summaries == 0
         fresh = grown(hierarchy, texts)
@@ -349,7 +326,7 @@ class TestWhatIsPaidFor:
 
     def test_a_fallback_is_tried_again(self, tmp_path, texts):
         hierarchy_by = partial(hierarchy_of, DocumentHierarchy)
-        silent, answering = Model(reply=lambda prompt: ""), Model(reply=names_words)
+        silent, answering = Replying(reply=lambda prompt: ""), Replying(reply=names_words)
         with pytest.warns(FallbackWarning):
             first = built(documents(texts), tmp_path, hierarchy_by(by_llm(silent)))
         second = built(documents(texts), tmp_path, hierarchy_by(by_llm(answering)))

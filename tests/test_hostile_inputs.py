@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from fakes import HashingEmbedding
+from indexes import built
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, SemanticHierarchy, load_embed_model
+from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.read.files import valid_name
@@ -185,8 +185,7 @@ def fill(folder: Path, seeds: range) -> Counter[str]:
 
 def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
     made = fill(folder, range(2 * len(MAKERS)))
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    report = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy).last_build
+    report = built(folder, tmp_path / "index").last_build
     assert report.added + len(report.skipped) == made.total() + 1
     for skipped in report.skipped:
         assert REASON.fullmatch(skipped.reason)
@@ -201,9 +200,7 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     for i, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{GOOD} It was day {i}.")
-    index = HierarchicalIndex.build(
-        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=HashingEmbedding())
-    )
+    index = built(folder, tmp_path / "index")
     assert index.last_build.added == len(paths)
     assert index.update().unchanged == len(paths)
     ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
@@ -223,8 +220,7 @@ def test_a_source_of_any_name_is_updated(tmp_path, name):
     for inside in ("a.txt", "deep/b.txt", "deep/c.txt"):
         (folder / inside).parent.mkdir(parents=True, exist_ok=True)
         (folder / inside).write_text(f"{GOOD} It was {inside}.")
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    index = built(folder, tmp_path / "index")
     for path in (None, folder, folder / "deep", folder / "deep" / "b.txt"):
         assert index.update(path).unchanged == 3
     index.delete("a.txt")
@@ -244,8 +240,7 @@ def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
     (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
     (folder / "b.txt").write_text(f"{GOOD} Twice.")
-    hierarchy = SemanticHierarchy(embed_model=load_embed_model())
-    HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    built(folder, tmp_path / "index", model=load_embed_model())
     index = str(tmp_path / "index")
     argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
     monkeypatch.setattr(sys, "argv", argv)

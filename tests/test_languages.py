@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import indexes
 import pytest
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import BaseNode, Document, MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import (
     HierarchicalIndex,
@@ -67,15 +67,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     model = load_embed_model("multilingual")
 
     def built(*languages: str) -> HierarchicalIndex:
-        documents = [
-            Document(text=texts[language], id_=f"{name}.{language}")
+        texts = {
+            f"{name}.{language}": texts[language]
             for language in languages
             for name, texts in (("ferry", FERRY), ("bread", BREAD))
-        ]
-        hierarchy = SemanticHierarchy(embed_model=model)
-        return HierarchicalIndex.build(
-            documents, tmp_path_factory.mktemp("index"), hierarchy=hierarchy
-        )
+        }
+        return indexes.built(texts, tmp_path_factory.mktemp("index"), model=model)
 
     return built
 
@@ -112,10 +109,7 @@ class TestQuestions:
     def test_in_its_own_language_are_answered(
         self, of_all: HierarchicalIndex, language: str
     ) -> None:
-        answer = of_all.ask(
-            WHEN[language],
-            filters=MetadataFilters(filters=[MetadataFilter(key="language", value=language)]),
-        )
+        answer = of_all.ask(WHEN[language], filters=indexes.where(language=language))
         assert not answer.refused
         assert [c.document for c in answer.citations] == [f"ferry.{language}"]
 

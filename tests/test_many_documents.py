@@ -2,9 +2,9 @@
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import documents_of, where
 from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.schema import Document
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator
 
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.store.filters import ROOTS
@@ -18,10 +18,6 @@ def texts():
     return {
         f"{i:04}.md": f"Bell {i} rang at gate {i % 37} of house {i % 101}." for i in range(NUMBER)
     }
-
-
-def given(of):
-    return [Document(text=text, id_=name) for name, text in of.items()]
 
 
 def hierarchy():
@@ -46,14 +42,13 @@ def few_are_named():
 def nodes(few_are_named):
     """What a pipeline returns."""
     pipeline = IngestionPipeline(transformations=[sentence_splitter(MODEL), hierarchy()])
-    return pipeline.run(documents=given(texts()))
+    return pipeline.run(documents=documents_of(texts()))
 
 
 @pytest.fixture(scope="module")
 def index(few_are_named, tmp_path_factory):
-    return HierarchicalIndex.build(
-        given(texts()), tmp_path_factory.mktemp("built"), hierarchy=hierarchy()
-    )
+    at = tmp_path_factory.mktemp("built")
+    return HierarchicalIndex.build(documents_of(texts()), at, hierarchy=hierarchy())
 
 
 def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_path):
@@ -62,8 +57,8 @@ def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_
     assert held(store) == held(index.store)
     (root,) = store.snapshot().select("documents", where=ROOTS)["documents"].to_pylist()
     assert sorted(root) == [*texts()]
-    last = MetadataFilter(key="documents", value=[root[-1]], operator=FilterOperator.ANY)
-    under = store.get_nodes(filters=MetadataFilters(filters=[last]), partial_summaries=True)
+    last = where(FilterOperator.ANY, documents=[root[-1]])
+    under = store.get_nodes(filters=last, partial_summaries=True)
     assert nodes[-1].node_id in {node.node_id for node in under}
     assert HierarchicalIndex.open(tmp_path, MODEL).verify().ok
 

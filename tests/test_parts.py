@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
-from llama_index.core.schema import Document, TextNode
-from records import as_chunks
+from indexes import documents_of
+from llama_index.core.schema import TextNode
+from records import as_chunks, as_plain
 from scale.models import SmallPools
 
 from hierindex import (
@@ -50,10 +51,6 @@ def held(index):
     return as_plain(index.store.get_nodes())
 
 
-def as_plain(nodes):
-    return {node.node_id: node.to_dict() for node in nodes}
-
-
 def as_rows(rows):
     """Rows in order, with vectors as the table has them."""
     return [row | {"vector": np.float32(row["vector"]).tolist()} for row in rows]
@@ -61,11 +58,6 @@ def as_rows(rows):
 
 def by_id(rows):
     return sorted(as_rows(rows), key=lambda row: row["id"])
-
-
-def given(texts):
-    """Documents without a source, whose order the index alone knows."""
-    return [Document(text=text, id_=name) for name, text in texts.items()]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +81,10 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, most, optio
     for size in (Job.part, most):
         monkeypatch.setattr(Job, "part", size)
         index = HierarchicalIndex.build(
-            given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
+            documents_of(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
         )
         states = [held(index), index.last_build.statistics]
-        index.update(given(edited), hierarchy=hierarchy(**options))
+        index.update(documents_of(edited), hierarchy=hierarchy(**options))
         index.delete("1.md", hierarchy=hierarchy(**options))
         states.append(held(index))
         index.regrow(hierarchy(**options))
@@ -114,7 +106,7 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     monkeypatch.setattr(RowFile, "add", add)
     texts = documents(1)
     index = HierarchicalIndex.build(
-        given(texts), tmp_path, hierarchy=hierarchy(SemanticHierarchy), chunk_size=60
+        documents_of(texts), tmp_path, hierarchy=hierarchy(SemanticHierarchy), chunk_size=60
     )
     n_nodes = sum(level["nodes"] for level in index.info()["levels"])
     assert sum(written) == len(held(index))
@@ -124,7 +116,7 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("most", [3, 20])
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
     grouping = hierarchy(SmallPools)
-    chunks = as_chunks(sentence_splitter(MODEL, 60)(given(documents(3))))
+    chunks = as_chunks(sentence_splitter(MODEL, 60)(documents_of(documents(3))))
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
@@ -140,7 +132,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
 
 
 def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
-    chunks = sentence_splitter(MODEL, 60)(given(documents(4)))
+    chunks = sentence_splitter(MODEL, 60)(documents_of(documents(4)))
     texts, alive = {chunk.text for chunk in chunks}, []
 
     def is_leaf(each):

@@ -7,8 +7,8 @@ from itertools import cycle
 import httpx
 import pytest
 from agent import agent
+from indexes import where
 from llama_index.core import Document
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex
 from hierindex.cli.app import main
@@ -49,9 +49,7 @@ def doors(index):
 
         def in_python(ask, condition: str) -> str:
             key, value = condition.replace("!=", "=").split("=")
-            operator = "!=" if "!" in condition else "=="
-            filters = [MetadataFilter(key=key, value=value, operator=operator)]
-            return str(ask(MetadataFilters(filters=filters)))
+            return str(ask(where("!=" if "!" in condition else "==", **{key: value})))
 
         langchain = to_langchain_retriever(index)
         yield [

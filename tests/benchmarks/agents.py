@@ -14,7 +14,6 @@ Usage: python tests/benchmarks/agents.py FOLDER INDEX
 (the folder warren-report, and its index, which is built if there is none)
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -29,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from agent import agent
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from measures import rows_of
 
 from hierindex import HierarchicalIndex, read_documents
 
@@ -38,8 +38,7 @@ SET = "warren-report"
 
 
 def questions() -> list[dict[str, Any]]:
-    lines = map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line["set"] == SET]
+    return [row for row in rows_of(QUESTIONS) if row["set"] == SET]
 
 
 @contextmanager

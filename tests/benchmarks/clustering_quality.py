@@ -5,7 +5,6 @@ Beside LlamaIndex's RAPTOR pack and k-means with the right number of groups.
 Usage: python tests/benchmarks/clustering_quality.py FOLDER   (of the evaluation data)
 """
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 sys.path.insert(0, str(Path(__file__).parent))
+from measures import rows_of
 from rows import AS_PUBLISHED, embedded, load_pack
 
 from hierindex import Mixture
@@ -23,7 +23,7 @@ from hierindex.core.mixture import mixture
 
 
 def squad(folder: Path):
-    articles = [json.loads(line) for line in (folder / "squad/documents.jsonl").open()]
+    articles = rows_of(folder / "squad/documents.jsonl")
     texts = [(p["text"], i) for i, a in enumerate(articles) for p in a["paragraphs"]]
     return embedded([text for text, _ in texts]), np.array([i for _, i in texts])
 

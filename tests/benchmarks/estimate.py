@@ -16,17 +16,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
+from update import METHODS
 
 import hierindex
 from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.text.sentences import split_sentences
 
-METHODS = {
-    "semantic": hierindex.SemanticHierarchy,
-    "document": hierindex.DocumentHierarchy,
-    "raptor": hierindex.RaptorHierarchy,
-}
 WORDS = 110
 
 

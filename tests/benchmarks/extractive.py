@@ -9,7 +9,6 @@ Means with 95% bootstrap intervals over texts, and seconds a text, vectors inclu
 Usage: python tests/benchmarks/extractive.py FOLDER [SET ...]   (of the evaluation data)
 """
 
-import json
 import re
 import sys
 import time
@@ -21,29 +20,27 @@ from pathlib import Path
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
+from measures import rows_of, with_interval
 
 from hierindex import Quote, Span, load_embed_model
-from hierindex.evaluate.measures import interval
 from hierindex.summarize import BertExtractor, Budget, Extractor, SalientSentences
 from hierindex.summarize.extractive import informative
 from hierindex.text import Sentence
 from hierindex.text.sentences import TOKEN, split_sentences
 
 GOLD = {
-    "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],
+    "govreport_mini": lambda folder: [
+        ([d["doc_id"]], d["summary"]) for d in rows_of(folder / "documents.jsonl")
+    ],
     "tech_books": lambda folder: [
-        (s["targets"], s["summary"]) for s in rows(folder, "summaries.jsonl")
+        (s["targets"], s["summary"]) for s in rows_of(folder / "summaries.jsonl")
     ],
     "qmsum": lambda folder: [
         ([q["doc_id"]], q["answer"])
-        for q in rows(folder, "questions.jsonl")
+        for q in rows_of(folder / "questions.jsonl")
         if q["kind"] == "general"
     ],
 }
-
-
-def rows(folder: Path, name: str = "documents.jsonl") -> list[dict]:
-    return [json.loads(line) for line in (folder / name).open()]
 
 
 class Remembering(BaseEmbedding):
@@ -120,7 +117,7 @@ def count_words(texts: Sequence[str]) -> np.ndarray:
 
 def texts_of(folder: Path, name: str) -> list[tuple[str, list[Sentence], str]]:
     """Name, sentences and gold of each text; its children are six runs of sentences."""
-    text = {d["doc_id"]: d["text"] for d in rows(folder / name)}
+    text = {d["doc_id"]: d["text"] for d in rows_of(folder / name / "documents.jsonl")}
     texts = []
     for documents, gold in GOLD[name](folder / name):
         group = [
@@ -156,17 +153,10 @@ def main(folder: Path, names: Sequence[str]) -> None:
                 seconds += time.perf_counter() - start + model.saved - saved
                 found = scorer.score(gold, " ".join(s.text for s in extract))
                 scores[text].append([found["rouge1"].fmeasure, found["rouge2"].fmeasure])
-            figures = [
-                with_interval(np.array([np.mean(s, axis=0)[i] for s in scores.values()]))
-                for i in (0, 1)
-            ]
+            means = np.array([np.mean(of, axis=0) for of in scores.values()])
+            figures = map(with_interval, means.T)
             line += f"{'   '.join(figures):>46}{seconds / len(texts):7.3f}"
         print(line, flush=True)
-
-
-def with_interval(scores: np.ndarray) -> str:
-    low, high = interval(scores, range(len(scores)))
-    return f"{scores.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from unicodedata import category
 import numpy as np
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
-from measures import LabelledQuestion, read_labelled
+from measures import LabelledQuestion, read_labelled, rows_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, load_embed_model
 from hierindex.evaluate.measures import interval
@@ -46,10 +46,6 @@ LONGEST = 10  # words of a gold string; longer ones are sentences of an annotato
 NOT_FACTS = {"", "yes", "no", "unanswerable"}
 FIRST = (60, 120, 250)  # words
 WAYS = (*(f"first {n} words" for n in FIRST), "never refused")
-
-
-def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.open(encoding="utf-8")]
 
 
 def normalised(text: str) -> str:
@@ -83,14 +79,14 @@ def drawn(questions: list[LabelledQuestion]) -> list[LabelledQuestion]:
 def questions_of(name: str, data: Path) -> list[LabelledQuestion]:
     """The questions of a set with short gold strings, and how many there are, printed."""
     if name in WRITTEN:
-        rows = [row for row in read(QUESTIONS) if row["set"] == name]
+        rows = [row for row in rows_of(QUESTIONS) if row["set"] == name]
         return [
             LabelledQuestion(
                 row["qid"], row["question"], row["file"], answers=tuple(row["answers"])
             )
             for row in rows
         ]
-    gold = {row["qid"]: row for row in read(data / name / "questions.jsonl")}
+    gold = {row["qid"]: row for row in rows_of(data / name / "questions.jsonl")}
     usable = [
         replace(q, answers=short(gold[q.id].get("answers") or [gold[q.id]["answer"]]))
         for q in read_labelled(data / name).questions

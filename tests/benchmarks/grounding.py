@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from extractive import GOLD, rows
+from extractive import GOLD
+from measures import rows_of
 
 from hierindex import load_embed_model
 from hierindex.models.embedder import Embedder
@@ -54,17 +55,17 @@ def told(folder: Path, half: int) -> list[Told]:
     """The sentences of the summaries of every second document."""
     found = list[Told]()
     for name in ("govreport_mini", "tech_books"):
-        text_of = {d["doc_id"]: d["text"] for d in rows(folder / name)}
+        text_of = {d["doc_id"]: d["text"] for d in rows_of(folder / name / "documents.jsonl")}
         for documents, summary in GOLD[name](folder / name):
             text = "\n\n".join(text_of[d] for d in documents).replace(summary, "")
             found += (Told(s, documents[0], text) for s in sentences(summary))
-    text_of = {d["doc_id"]: d["text"] for d in rows(folder / "squality")}
-    for story in rows(folder / "squality", "summaries.jsonl"):
+    text_of = {d["doc_id"]: d["text"] for d in rows_of(folder / "squality" / "documents.jsonl")}
+    for story in rows_of(folder / "squality" / "summaries.jsonl"):
         for summary in story["summaries"]:
             key = story["doc_id"]
             found += (Told(s, key, text_of[key]) for s in sentences(summary))
-    meetings = {d["doc_id"]: d for d in rows(folder / "qmsum")}
-    for question in rows(folder / "qmsum", "questions.jsonl"):
+    meetings = {d["doc_id"]: d for d in rows_of(folder / "qmsum" / "documents.jsonl")}
+    for question in rows_of(folder / "qmsum" / "questions.jsonl"):
         if question["kind"] == "specific":
             meeting = meetings[question["doc_id"]]
             starts = [*(at for at, *_ in meeting["turn_offsets"]), len(meeting["text"])]

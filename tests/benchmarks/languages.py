@@ -12,7 +12,6 @@ Usage: python tests/benchmarks/languages.py DATA [--embed-model NAME] [--part tu
 """
 
 import argparse
-import json
 import tempfile
 import time
 from hashlib import sha256
@@ -21,15 +20,12 @@ from typing import Any
 
 from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from measures import rows_of
 
 from hierindex import HierarchicalIndex, SemanticHierarchy, load_embed_model
 
 WAYS = {"vectors alone": {"by": "dense"}, "default": {"by": "context"}}
 FIRST = 1, 5
-
-
-def lines_of(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
 def part_of(question: dict[str, Any]) -> str:
@@ -47,7 +43,7 @@ def built(
     """An index of a language's paragraphs, or of those of every other article."""
     documents = [
         Document(doc_id=line["doc_id"], text=line["text"])
-        for line in lines_of(data / language / "documents.jsonl")
+        for line in rows_of(data / language / "documents.jsonl")
         if whole or is_indexed(line)
     ]
     hierarchy = SemanticHierarchy(embed_model=model)
@@ -80,7 +76,7 @@ def main(given: argparse.Namespace, model: BaseEmbedding) -> None:
     questions = {
         language: [
             line
-            for line in lines_of(given.data / language / "questions.jsonl")
+            for line in rows_of(given.data / language / "questions.jsonl")
             if given.part in (None, part_of(line))
         ][:: given.every]
         for language in given.languages

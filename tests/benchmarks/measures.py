@@ -25,7 +25,7 @@ from llama_index.core.schema import Document
 
 from hierindex import Span
 from hierindex.evaluate import Dataset, Question
-from hierindex.evaluate.measures import Measure, Passage, n_covered
+from hierindex.evaluate.measures import Measure, Passage, interval, n_covered
 
 MENTION = 60  # characters of a topic that make it mentioned
 ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for
@@ -63,19 +63,26 @@ def read_labelled(path: str | Path) -> Dataset:
     `gold_titles` is asked of all documents, others of their own.
     """
     folder = Path(path)
-    rows = {row["doc_id"]: row for row in _lines(folder / "documents.jsonl")}
+    rows = {row["doc_id"]: row for row in rows_of(folder / "documents.jsonl")}
     documents = [Document(text=row["text"], id_=name) for name, row in rows.items()]
     asked = [
         _question(row, rows.get(row["doc_id"], {"text": ""}))
-        for row in _lines(folder / "questions.jsonl")
+        for row in rows_of(folder / "questions.jsonl")
         if row.get("usable", True)
     ]
     return Dataset(folder.name, documents, [question for question in asked if question.has_gold])
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Read a file of JSON lines."""
+    return [json.loads(line) for line in path.open(encoding="utf-8")]
+
+
+def with_interval(scores: Sequence[float]) -> str:
+    """Return the mean of scores, each of a group of its own, with its 95% interval."""
+    x = np.array(scores, dtype=float)
+    low, high = interval(x, range(len(x)))
+    return f"{x.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _question(row: Mapping[str, Any], document: Mapping[str, Any]) -> LabelledQuestion:

@@ -9,7 +9,6 @@ first names.
 Usage: python tests/benchmarks/names.py FOLDER   (with documents.jsonl)
 """
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from llama_index.core.schema import Document
+from measures import rows_of
 
 from hierindex import HierarchicalIndex, load_embed_model
 
@@ -54,7 +54,7 @@ def wholes(nodes: Sequence[dict]) -> Iterator[tuple[str, str]]:
 
 
 def main(folder: Path) -> None:
-    given = {d["doc_id"]: d for d in map(json.loads, (folder / "documents.jsonl").open())}
+    given = {d["doc_id"]: d for d in rows_of(folder / "documents.jsonl")}
     documents = [
         Document(id_=i, text=d["text"], metadata={"title": d["title"]}) for i, d in given.items()
     ]

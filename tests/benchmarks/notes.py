@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from facts import normalised, read, says
+from facts import normalised, says
+from measures import rows_of
 
 from hierindex import Answer, HierarchicalIndex
 
@@ -64,7 +65,7 @@ def main(parts: list[str]) -> None:
     with TemporaryDirectory() as folder:
         index = HierarchicalIndex.build(NOTES, folder)
         for part in parts:
-            rows = [row for row in read(QUESTIONS) if row["part"] == part]
+            rows = [row for row in rows_of(QUESTIONS) if row["part"] == part]
             table.append(measured(part, [(row, index.ask(row["question"])) for row in rows]))
     print("\n" + "\n".join(table))
 

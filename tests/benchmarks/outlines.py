@@ -18,7 +18,6 @@ Usage: python tests/benchmarks/outlines.py outlines FOLDER   (of qmsum)
        python tests/benchmarks/outlines.py roots FOLDER      (of the evaluation data)
 """
 
-import json
 import re
 import sys
 from collections import Counter
@@ -29,10 +28,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from llama_index.core.schema import Document
+from measures import rows_of, with_interval
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from hierindex import HierarchicalIndex, Node
-from hierindex.evaluate.measures import interval
 from hierindex.models.record import llm_tokenizer
 
 BUDGETS = (250, 500, 1000)
@@ -44,21 +43,11 @@ SETS = ("govreport_mini", "qmsum", "squality")
 Spans = Sequence[tuple[int, int]]
 
 
-def rows(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.open()]
-
-
 def build(documents: Sequence[dict], folder: str, chunk_size: int | None = None):
     read = [
         Document(id_=d["doc_id"], text=d["text"], metadata={"title": d["title"]}) for d in documents
     ]
     return HierarchicalIndex.build(read, folder, chunk_size=chunk_size)
-
-
-def with_interval(scores: Sequence[float]) -> str:
-    x = np.array(scores, dtype=float)
-    low, high = interval(x, range(len(x)))
-    return f"{x.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
 def content_words(text: str) -> list[str]:
@@ -126,7 +115,7 @@ def _pairs(edges: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def outlines(folder: Path) -> None:
-    meetings, asked = rows(folder / "documents.jsonl"), rows(folder / "questions.jsonl")
+    meetings, asked = rows_of(folder / "documents.jsonl"), rows_of(folder / "questions.jsonl")
     answers = {
         meeting["doc_id"]: [
             q["answer"]
@@ -161,14 +150,14 @@ def outlines(folder: Path) -> None:
 
 def references(folder: Path, name: str) -> dict[str, list[str]]:
     if name == "squality":
-        return {s["doc_id"]: s["summaries"] for s in rows(folder / name / "summaries.jsonl")}
+        return {s["doc_id"]: s["summaries"] for s in rows_of(folder / name / "summaries.jsonl")}
     if name == "qmsum":
         by_meeting: dict[str, list[str]] = {}
-        for q in rows(folder / name / "questions.jsonl"):
+        for q in rows_of(folder / name / "questions.jsonl"):
             if q["kind"] == "general":
                 by_meeting.setdefault(q["doc_id"], []).append(q["answer"])
         return by_meeting
-    return {d["doc_id"]: [d["summary"]] for d in rows(folder / name / "documents.jsonl")}
+    return {d["doc_id"]: [d["summary"]] for d in rows_of(folder / name / "documents.jsonl")}
 
 
 def roots(folder: Path) -> None:
@@ -178,7 +167,7 @@ def roots(folder: Path) -> None:
     scorer = RougeScorer([*kinds], use_stemmer=True)
     for name in SETS:
         golds, joined = references(folder, name), np.max if name == "squality" else np.mean
-        documents = [d for d in rows(folder / name / "documents.jsonl") if d["doc_id"] in golds]
+        documents = [d for d in rows_of(folder / name / "documents.jsonl") if d["doc_id"] in golds]
         with TemporaryDirectory() as where:
             nodes = build(documents, where).store.table.snapshot().nodes()
         texts = {node.whole_document: node.text for node in nodes if node.whole_document}

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from facts import says, short
 from llama_index.core.schema import Document, MetadataMode
+from measures import rows_of
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
 from hierindex.models.adapters import with_retries
@@ -42,14 +43,10 @@ Answer:"""
 Find = Callable[[str, int], str]
 
 
-def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.open(encoding="utf-8")]
-
-
 def questions_of(folder: Path) -> list[tuple[str, str, tuple[str, ...]]]:
     """The id, the text and the gold of each question with a short answer, in a random order."""
     found = []
-    for row in read(folder / "questions.jsonl"):
+    for row in rows_of(folder / "questions.jsonl"):
         gold = row.get("answers") or [row["answer"], *row.get("aliases", ())]
         if answers := short(gold):
             found.append((row["qid"], row["question"], answers))
@@ -59,7 +56,7 @@ def questions_of(folder: Path) -> list[tuple[str, str, tuple[str, ...]]]:
 def documents_of(folder: Path) -> list[Document]:
     """The paragraphs of a set, each a document of its own."""
     documents = []
-    for row in read(folder / "documents.jsonl"):
+    for row in rows_of(folder / "documents.jsonl"):
         parts = row.get("paragraphs") or [{"pid": row["doc_id"], "text": row["text"]}]
         documents += [
             Document(text=part["text"], id_=part["pid"], metadata={"title": row["title"]})
@@ -104,7 +101,8 @@ def main(data: Path, results: Path, model: str, url: str, half: str, *rest: str)
     llm = with_retries(
         load_llm(model, url, timeout=TIMEOUT).model_copy(update={"temperature": 0.0})
     )
-    known = {tuple(row["key"]): row["answer"] for row in read(results)} if results.exists() else {}
+    earlier = rows_of(results) if results.exists() else []
+    known = {tuple(row["key"]): row["answer"] for row in earlier}
     print("| set | tokens | questions | dense | RAPTOR | default | to dense | to RAPTOR |")
     print("|---|---|---|---|---|---|---|---|")
     for name in names:

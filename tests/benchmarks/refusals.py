@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from facts import index_of, of_documents, read, says, short, within
+from facts import index_of, of_documents, says, short, within
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
 from measures import LabelledQuestion as Question
-from measures import read_labelled
+from measures import read_labelled, rows_of
 from sklearn.metrics import roc_auc_score
 
 from hierindex import HierarchicalIndex, Node
@@ -108,7 +108,7 @@ class Indices:
 
 def gold_of(name: str, data: Path) -> list[Question]:
     """Questions with short gold strings, or about a part of a meeting, in random order."""
-    gold = {row["qid"]: row for row in read(data / name / "questions.jsonl")}
+    gold = {row["qid"]: row for row in rows_of(data / name / "questions.jsonl")}
     kept = []
     for q in read_labelled(data / name).questions:
         answers = short(gold[q.id].get("answers") or [gold[q.id]["answer"]])

@@ -19,7 +19,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from extractive import GOLD, rows, with_interval
+from extractive import GOLD
+from measures import rows_of, with_interval
 from rouge_score.rouge_scorer import RougeScorer
 
 from hierindex import Grounding, Quote, Span, load_embed_model
@@ -45,7 +46,8 @@ WAYS = ("keep", "extract", "drop")
 
 def documents_of(folder: Path, name: str) -> list[tuple[str, str, list[str]]]:
     """The id, the text and people's summaries of the first documents of a set."""
-    text_of, gold = {d["doc_id"]: d["text"] for d in rows(folder / name)}, defaultdict(list)
+    text_of = {d["doc_id"]: d["text"] for d in rows_of(folder / name / "documents.jsonl")}
+    gold = defaultdict(list)
     for documents, told in GOLD[name](folder / name):
         if len(documents) == 1:
             gold[documents[0]].append(told)

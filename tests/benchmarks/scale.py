@@ -29,16 +29,10 @@ from unittest.mock import patch
 import numpy as np
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.embeddings import BaseEmbedding
+from update import METHODS
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    RaptorHierarchy,
-    SemanticHierarchy,
-    progress,
-)
+from hierindex import HierarchicalIndex, progress
 
-METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
 SIZES = 10_000, 100_000
 N_CHUNKS, N_WORDS = 50, 8_500  # of a document
 REPLACED = 0.1

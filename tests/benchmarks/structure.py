@@ -8,7 +8,6 @@ words of documents' titles count from the second on.
     python tests/benchmarks/structure.py DATA [LIMIT]
 """
 
-import json
 import re
 import sys
 import tempfile
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
-from measures import further, read_labelled
+from measures import further, read_labelled, rows_of
 from records import replace_all
 
 from hierindex import (
@@ -57,8 +56,8 @@ def main(data: Path, limit: int | None = None) -> None:
     """Print a table for each set and way of scoring."""
     model = load_embed_model()
     for name, headings_of in SETS.items():
-        lines = (data / name / "documents.jsonl").read_text("utf-8").splitlines()
-        documents = [with_headings(row, headings_of(row)) for row in map(json.loads, lines)]
+        rows = rows_of(data / name / "documents.jsonl")
+        documents = [with_headings(row, headings_of(row)) for row in rows]
         with tempfile.TemporaryDirectory() as folder:
             with open_cache(folder) as cache:
                 trees = {

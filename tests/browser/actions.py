@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document
@@ -42,14 +42,16 @@ def until(passes: Callable[[], Any], seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
-def of_documents(uri: Path, *documents: Document) -> HierarchicalIndex:
+def of_documents(uri: Path, *documents: Document | Path) -> HierarchicalIndex:
     """Build an index with a summary of each document, and a chunk of each paragraph."""
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    return apart(
-        lambda: HierarchicalIndex.build(
-            documents, uri, hierarchy=hierarchy, splitter=Paragraphs(include_metadata=False)
-        )
-    )
+    splitter = Paragraphs(include_metadata=False)
+    return apart(lambda: built(documents, uri, DocumentHierarchy, splitter=splitter))
+
+
+def archive(uri: Path, n: int) -> HierarchicalIndex:
+    """Build an index of one document with a long list of chunks."""
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(n))
+    return of_documents(uri, Document(text=text, id_="archive"))
 
 
 def browse(page):

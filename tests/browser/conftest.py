@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.actions import apart
+from browser.actions import apart, browse
+from indexes import built
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex
 from hierindex.serve import explore
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
@@ -100,6 +101,14 @@ def serve(request):
     return started
 
 
+@pytest.fixture
+def page(look, serve, library):
+    """The explorer of the library, with its outline."""
+    page = look(serve(library))
+    browse(page)
+    return page
+
+
 BRIDGES = {
     "Stone bridges": "arches carry the weight of stone to the banks. Mortar fills the joints. "
     "Roman masons built them without drawings that have survived.",
@@ -135,9 +144,5 @@ def library(tmp_path_factory, embed_model):
     folder = tmp_path_factory.mktemp("library")
     (folder / "bridges.md").write_text(pages_of("bridges", BRIDGES))
     (folder / "gardens.md").write_text(pages_of("gardens", GARDENS))
-    hierarchy = SemanticHierarchy(embed_model=embed_model)
-    return apart(
-        lambda: HierarchicalIndex.build(
-            folder, tmp_path_factory.mktemp("index") / "library", hierarchy=hierarchy, chunk_size=40
-        )
-    )
+    uri = tmp_path_factory.mktemp("index") / "library"
+    return apart(lambda: built(folder, uri, model=embed_model, chunk_size=40))

@@ -1,15 +1,7 @@
 """All that the mouse does, by keyboard alone."""
 
 import pytest
-from browser.actions import browse, cited, flat, of_documents, read, selected, until
-from llama_index.core.schema import Document
-
-
-@pytest.fixture
-def page(look, serve, library):
-    page = look(serve(library))
-    browse(page)
-    return page
+from browser.actions import archive, browse, cited, flat, read, selected, until
 
 
 def press(page, *keys):
@@ -57,8 +49,7 @@ def test_the_outline_is_a_tree_of_one_stop(page):
 
 
 def test_more_rows_are_loaded_and_the_first_is_selected(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
-    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page = look(serve(archive(tmp_path / "many", 450)))
     browse(page)
     tab_to(page, "#tree .row")
     for _ in range(2):

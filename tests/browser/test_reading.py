@@ -5,8 +5,8 @@ import re
 import pytest
 from browser.actions import (
     QUESTION,
-    Paragraphs,
     apart,
+    archive,
     ask,
     browse,
     cited,
@@ -17,17 +17,10 @@ from browser.actions import (
     selected,
     until,
 )
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document
 
-from hierindex import DocumentHierarchy, HierarchicalIndex
-
-
-@pytest.fixture
-def page(look, serve, library):
-    page = look(serve(library))
-    browse(page)
-    return page
+from hierindex import DocumentHierarchy
 
 
 def test_opens_at_the_overview_of_the_index(look, serve, library):
@@ -279,11 +272,7 @@ def test_names_lose_what_all_begin_with_and_are_cut_before_their_ends(
         text = "\n\n".join(f"Paragraph {i} of {name} tells of {name}." for i in range(9))
         (tmp_path / "docs" / f"book--{name}.md").write_text(text)
     index = apart(
-        lambda: HierarchicalIndex.build(
-            tmp_path / "docs",
-            tmp_path / "index",
-            hierarchy=DocumentHierarchy(embed_model=embed_model),
-        )
+        lambda: built(tmp_path / "docs", tmp_path / "index", DocumentHierarchy, model=embed_model)
     )
     page = look(serve(index), viewport={"width": 900, "height": 700})
     page.click("#panes [data-pane=outline]")
@@ -402,8 +391,7 @@ def levels_of(page):
 
 
 def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
-    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page = look(serve(archive(tmp_path / "many", 450)))
     page.click("#panes [data-pane=outline]")
     rows, more = page.locator("#tree .row"), page.locator("#tree .more")
     until(lambda: rows.count() == 1 + 100 + 1)
@@ -419,8 +407,7 @@ def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
 
 
 def test_a_node_far_down_a_list_is_shown_with_those_around_it(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(1230))
-    index = of_documents(tmp_path / "many", Document(text=text, id_="archive"))
+    index = archive(tmp_path / "many", 1230)
     url = serve(index)
     children = apart(lambda: index.describe(index.info()["roots"][0])["children"])
     page = look(f"{url}#node={children[1150]}")
@@ -449,13 +436,7 @@ def long(tmp_path):
     """An index of one long document, in a file."""
     said = (f"Page {i} says {i}: " + "and so on, " * 100 for i in range(400))
     (tmp_path / "long.txt").write_text("\n\n".join(said))
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    splitter = Paragraphs(include_metadata=False)
-    return apart(
-        lambda: HierarchicalIndex.build(
-            tmp_path / "long.txt", tmp_path / "index", hierarchy=hierarchy, splitter=splitter
-        )
-    )
+    return of_documents(tmp_path / "index", tmp_path / "long.txt")
 
 
 def test_a_document_is_scrolled_through_from_the_passage_to_its_ends(look, serve, long):

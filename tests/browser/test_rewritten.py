@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from browser.actions import QUESTION, apart, ask, browse, cited, until, violations
-from edited_index import KINDS, NamesWords
-from fakes import HashingEmbedding
+from edited_index import KINDS
+from fakes import HashingEmbedding, Replying
 from llama_index.core.llms import CompletionResponse, MockLLM
 from pdfs import pdf_of
 from pydantic import Field
@@ -26,18 +26,12 @@ PAGES = (
 SUPPORTED, INVENTED = "Forty gulls were counted by the keeper.", "The keeper was from Bonn."
 
 
-class Invents(NamesWords):
-    """A language model that writes a sentence that is true of a page, and one that is not."""
-
-    def complete(self, prompt, formatted=False, **kwargs):
-        return CompletionResponse(text=f"{SUPPORTED} {INVENTED}")
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rewritten")
     (folder / "keeper.pdf").write_bytes(pdf_of(*PAGES))
-    summarizer = TwoStageSummarizer(LLMRewriter(Invents()), unsupported="keep")
+    invents = Replying(reply=lambda prompt: f"{SUPPORTED} {INVENTED}")
+    summarizer = TwoStageSummarizer(LLMRewriter(invents), unsupported="keep")
     hierarchy = KINDS[0](HashingEmbedding(), summarizer, max_children=2)
     return apart(
         lambda: HierarchicalIndex.build(

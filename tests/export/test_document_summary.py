@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core import StorageContext, load_index_from_storage
 from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import SIZES, documents, linked, record
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError
 from hierindex.export import persist_document_summary_index, to_document_summary_index
 from hierindex.export.document_summary import no_llm
@@ -171,18 +172,9 @@ def test_documents_and_chunks_can_be_deleted(soft) -> None:
     assert ids >= {*others}
 
 
-def test_what_is_deleted_from_the_tree_is_not_exported(index) -> None:
-    index.store.delete("a.txt")
-    exported = to_document_summary_index(index)
-    assert list(exported.ref_doc_info) == ["b.txt", "c.txt", "d.txt"]
-    assert not any("a.txt" in node.to_json() for node in exported.docstore.docs.values())
-
-
 def test_what_is_unchanged_is_not_summarised_again(tmp_path) -> None:
     """LlamaIndex compares hashes of documents with those that it kept."""
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    built = HierarchicalIndex.build(documents(), tmp_path / "index", hierarchy=hierarchy)
-    exported = to_document_summary_index(built)
+    exported = to_document_summary_index(built(documents(), tmp_path / "index"))
     assert exported.refresh_ref_docs(documents()) == [False] * len(SIZES)
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import built
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
@@ -15,7 +16,6 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 from pydantic import ValidationError
 
 import hierindex.export
-from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError, LevelError
 from hierindex.export import to_langchain_documents, to_langchain_retriever, to_tree
 from hierindex.export.langchain import HierarchyDocumentRetriever
@@ -61,10 +61,7 @@ def test_retriever_finds_what_ours_finds(soft) -> None:
 def test_a_users_key_is_not_replaced_by_ours(tmp_path) -> None:
     own = dict.fromkeys(("level", "kind", "documents", "score", "path", "title"), "mine")
     document = LlamaIndexDocument(text="Ada met a kettle.", metadata=own, doc_id="a")
-    index = HierarchicalIndex.build(
-        document, tmp_path, hierarchy=SemanticHierarchy(HashingEmbedding())
-    )
-    (found,) = to_langchain_retriever(index).invoke("a kettle")
+    (found,) = to_langchain_retriever(built(document, tmp_path)).invoke("a kettle")
     assert found.metadata.items() >= own.items()
 
 

@@ -7,15 +7,10 @@ from urllib.parse import unquote
 import pytest
 import yaml
 from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    RaptorHierarchy,
-    SemanticHierarchy,
-    sentence_splitter,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, sentence_splitter
 from hierindex.errors import HierindexError, InputError
 from hierindex.export import markdown, to_markdown
 
@@ -40,13 +35,15 @@ def front_matter(text: str) -> dict:
     return yaml.safe_load(text.split("---\n")[1])
 
 
-def built(beside: Path, documents: dict[str, str]) -> HierarchicalIndex:
+def written(index: HierarchicalIndex, folder: Path) -> dict[str, str]:
+    """The pages of an index, exported to a folder."""
+    to_markdown(index, folder)
+    return pages(folder)
+
+
+def ungrouped(beside: Path, texts: dict[str, str]) -> HierarchicalIndex:
     """An index without groups, beside a folder."""
-    return HierarchicalIndex.from_documents(
-        [Document(id_=name, text=text) for name, text in documents.items()],
-        f"{beside}-index",
-        hierarchy=DocumentHierarchy(HashingEmbedding()),
-    )
+    return built(texts, Path(f"{beside}-index"), DocumentHierarchy)
 
 
 TOPICS = {
@@ -65,11 +62,8 @@ def about(topic: str, title: str) -> Document:
 @pytest.fixture
 def grouped(tmp_path) -> HierarchicalIndex:
     """An index with a group for each topic."""
-    return HierarchicalIndex.from_documents(
-        [about(topic, title) for topic in TOPICS for title in "new old red big far wet".split()],
-        tmp_path / "index",
-        hierarchy=SemanticHierarchy(HashingEmbedding()),
-    )
+    titles = "new old red big far wet".split()
+    return built([about(topic, title) for topic in TOPICS for title in titles], tmp_path / "index")
 
 
 def test_files_keep_their_names_when_titles_change(grouped, tmp_path) -> None:
@@ -87,17 +81,14 @@ def test_files_keep_their_names_when_titles_change(grouped, tmp_path) -> None:
 
 
 def test_a_new_document_of_the_same_title_renames_none(tmp_path) -> None:
-    index = HierarchicalIndex.from_documents(
-        [Document(id_=name, text=f"Says {name}.", metadata={"title": "Report"}) for name in "bc"],
-        tmp_path / "index",
-        hierarchy=DocumentHierarchy(HashingEmbedding()),
-    )
-    to_markdown(index, tmp_path / "to")
-    before = pages(tmp_path / "to")
+    def report(name: str) -> Document:
+        return Document(id_=name, text=f"Says {name}.", metadata={"title": "Report"})
+
+    index = built([report("b"), report("c")], tmp_path / "index", DocumentHierarchy)
+    before = written(index, tmp_path / "to")
     assert {*before} == {"index.md", "report.md", "report-2.md"}
-    index.insert(Document(id_="a", text="Says a.", metadata={"title": "Report"}))
-    to_markdown(index, tmp_path / "to")
-    after = pages(tmp_path / "to")
+    index.insert(report("a"))
+    after = written(index, tmp_path / "to")
     assert after.keys() - before.keys() == {"report-3.md"}
     for path in ("report.md", "report-2.md"):
         ids = [front_matter(of[path])["sources"][0]["id"] for of in (before, after)]
@@ -123,10 +114,7 @@ def test_headings_are_the_authors(tmp_path) -> None:
     parts = [f"## {title}\n\n" + " ".join(sentences(title)) for title in ("Hulls", "Masts")]
     (folder / "boats.md").write_text("# Boats\n\n" + "\n\n".join(parts))
     (folder / "plain.txt").write_text("\n\n".join(" ".join(sentences(t)) for t in ("Oak", "Elm")))
-    hierarchy = SemanticHierarchy(HashingEmbedding())
-    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy, chunk_size=60)
-    to_markdown(index, tmp_path / "to")
-    found = pages(tmp_path / "to")
+    found = written(built(folder, tmp_path / "index", chunk_size=60), tmp_path / "to")
     assert re.findall("^#+ .*$", found["boats.md"], re.M) == ["# Boats", "## Hulls", "## Masts"]
     assert re.findall("^#+ .*$", found["plain.md"], re.M) == ["# plain"]
     for heading in ("Hulls", "Masts"):
@@ -135,8 +123,7 @@ def test_headings_are_the_authors(tmp_path) -> None:
 
 
 def test_a_sentence_stands_once_in_a_page(grouped, tmp_path) -> None:
-    to_markdown(grouped, tmp_path / "to")
-    for path, text in pages(tmp_path / "to").items():
+    for path, text in written(grouped, tmp_path / "to").items():
         body = text.partition("\n# ")[2]
         said = re.findall(r"The \w+ \w+ has|Every \w+ needs [^[]*\[", body)
         assert len(said) == len({*said}), path
@@ -192,7 +179,7 @@ def test_a_file_that_no_export_wrote_is_not_overwritten_by_force(soft, tmp_path)
 
 
 def test_a_document_that_is_gone_goes(tmp_path) -> None:
-    index = built(tmp_path, {"a.md": "Apples are red.", "b.md": "Boats float."})
+    index = ungrouped(tmp_path, {"a.md": "Apples are red.", "b.md": "Boats float."})
     to_markdown(index, tmp_path)
     index.delete_ref_doc("b.md")
     before = held(tmp_path)
@@ -228,13 +215,10 @@ title: "x"
 
 
 def test_hostile_text_is_shown_as_it_is(tmp_path) -> None:
-    index = built(
-        tmp_path,
-        {'con: "x" #\n---': HOSTILE, "../../up": HOSTILE, "NUL": "Null."},
-    )
-    to_markdown(index, tmp_path / "in")
+    texts = {'con: "x" #\n---': HOSTILE, "../../up": HOSTILE, "NUL": "Null."}
+    found = written(ungrouped(tmp_path, texts), tmp_path / "in")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    for path, text in pages(tmp_path / "in").items():
+    for path, text in found.items():
         assert "\u202e" not in text
         body = text.partition("\n# ")[2]
         assert not re.search(r"(?<!\\)(<script|\[\[|`|\$|%%|==|(?<= )#tag)", body), path
@@ -263,10 +247,8 @@ echo "*" > _x_
 
 def test_a_short_document_is_shown_whole(tmp_path) -> None:
     (tmp_path / "shed.md").write_text(NOTE)
-    hierarchy = SemanticHierarchy(HashingEmbedding())
-    index = HierarchicalIndex.build(tmp_path / "shed.md", tmp_path / "index", hierarchy=hierarchy)
-    to_markdown(index, tmp_path / "to")
-    body = pages(tmp_path / "to")["shed.md"].partition("\n# ")[2]
+    index = built(tmp_path / "shed.md", tmp_path / "index")
+    body = written(index, tmp_path / "to")["shed.md"].partition("\n# ")[2]
     lines = re.sub(r"\[\^\d+\](: .*)?", "", body).splitlines()
     shown = [line for line in lines[1:] if line and not line.startswith("[Up]")]
     assert shown == [
@@ -286,16 +268,11 @@ def test_a_short_document_is_shown_whole(tmp_path) -> None:
     "title", ["word " * 80, "\u6587" * 150, "a<b>:c?d*e|f/g\\\\h.", "CON", "?!", "\u0939\u093f"]
 )
 def test_names_are_safe_and_short(title, tmp_path) -> None:
-    index = HierarchicalIndex.from_documents(
-        [
-            Document(id_=f"{i}", text=f"Part {i % 3} says {i}.", metadata={"title": title})
-            for i in range(30)
-        ],
-        tmp_path / "index",
-        hierarchy=DocumentHierarchy(HashingEmbedding()),
-    )
-    to_markdown(index, tmp_path / "to")
-    paths = [*pages(tmp_path / "to")]
+    documents = [
+        Document(id_=f"{i}", text=f"Part {i % 3} says {i}.", metadata={"title": title})
+        for i in range(30)
+    ]
+    paths = [*written(built(documents, tmp_path / "index", DocumentHierarchy), tmp_path / "to")]
     assert len([path for path in paths if not path.endswith("index.md")]) == 30
     for path in paths:
         assert len(path) <= 200
@@ -308,12 +285,10 @@ def test_names_are_safe_and_short(title, tmp_path) -> None:
 
 def test_a_document_without_a_summary_is_shown(tmp_path) -> None:
     documents = [about(topic, title) for topic in TOPICS for title in "new old red big".split()]
-    hierarchy = RaptorHierarchy(HashingEmbedding())
-    index = HierarchicalIndex.from_documents(documents, tmp_path / "index", hierarchy=hierarchy)
-    to_markdown(index, tmp_path / "to")
+    index = built(documents, tmp_path / "index", RaptorHierarchy)
     found = {
         front_matter(text)["title"]: text
-        for path, text in pages(tmp_path / "to").items()
+        for path, text in written(index, tmp_path / "to").items()
         if "index.md" not in path
     }
     for document in documents:
@@ -321,21 +296,19 @@ def test_a_document_without_a_summary_is_shown(tmp_path) -> None:
 
 
 def test_names_that_differ_in_case_only_are_two(tmp_path) -> None:
-    index = built(tmp_path, {"a.md": "One.", "A.md": "Two.", "a.txt": "Three."})
-    to_markdown(index, tmp_path)
-    assert len({path.casefold() for path in pages(tmp_path)}) == 4
+    index = ungrouped(tmp_path, {"a.md": "One.", "A.md": "Two.", "a.txt": "Three."})
+    assert len({path.casefold() for path in written(index, tmp_path)}) == 4
 
 
 def test_one_document_has_an_index(tmp_path) -> None:
-    to_markdown(built(tmp_path, {"a.md": "Apples are red."}), tmp_path)
-    assert [*sorted(pages(tmp_path))] == ["a-md.md", "index.md"]
+    found = written(ungrouped(tmp_path, {"a.md": "Apples are red."}), tmp_path)
+    assert sorted(found) == ["a-md.md", "index.md"]
 
 
 def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(markdown, "MAX_ENTRIES", 5)
-    index = built(tmp_path, {f"{i}.md": f"Text {i}." for i in range(30)})
-    to_markdown(index, tmp_path)
-    assert len([path for path in pages(tmp_path) if not path.endswith("index.md")]) == 30
+    found = written(ungrouped(tmp_path, {f"{i}.md": f"Text {i}." for i in range(30)}), tmp_path)
+    assert len([path for path in found if not path.endswith("index.md")]) == 30
     for folder in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
         assert len([*folder.iterdir()]) <= 16 + 2
 
@@ -361,11 +334,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(index, tmp_path):
 def test_lines_that_a_document_repeats_are_all_there(tmp_path):
     table = "| no | ok |\n| yes | ok |\n" * 3
     texts = {"a.md": f"| a | b |\n|---|---|\n{table}", "b.md": "The mill is old."}
-    documents = [Document(id_=name, text=text) for name, text in texts.items()]
-    hierarchy = SemanticHierarchy(HashingEmbedding())
-    index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy)
-    to_markdown(index, tmp_path / "to")
-    page = pages(tmp_path / "to")["a-md.md"]
+    page = written(built(texts, tmp_path / "index"), tmp_path / "to")["a-md.md"]
     assert page.count("- no | ok") == page.count("- yes | ok") == 3
 
 
@@ -373,13 +342,9 @@ def test_headings_without_text_of_their_own_stand_above_those_below(tmp_path):
     said = "The mill grinds corn on day {}, and the miller sleeps all night."
     parts = (f"## Part {n}\n\n### Introduction\n\n{said.format(n)}\n\n" for n in (1, 2))
     splitter = sentence_splitter(HashingEmbedding(), chunk_size=40)
-    hierarchy = DocumentHierarchy(HashingEmbedding())
     (tmp_path / "a.md").write_text("# Mills\n\n" + "".join(parts))
-    index = HierarchicalIndex.build(
-        tmp_path / "a.md", tmp_path / "index", hierarchy=hierarchy, splitter=splitter
-    )
-    to_markdown(index, tmp_path / "to")
-    page = pages(tmp_path / "to")["mills.md"]
+    index = built(tmp_path / "a.md", tmp_path / "index", DocumentHierarchy, splitter=splitter)
+    page = written(index, tmp_path / "to")["mills.md"]
     headings = re.findall("^#+ .*$", page, re.MULTILINE)
     assert headings == ["# Mills", "## Part 1", "### Introduction", "## Part 2", "### Introduction"]
 
@@ -388,12 +353,7 @@ def test_titles_in_links_and_numbers_are_text(tmp_path):
     texts = {"a.md": "# Errors ]\n\n100. was the last.", "b.md": "# B\n\nThe mill is old."}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    index = HierarchicalIndex.build(
-        [tmp_path / name for name in texts],
-        tmp_path / "index",
-        hierarchy=SemanticHierarchy(HashingEmbedding()),
-    )
-    to_markdown(index, tmp_path / "to")
-    top = pages(tmp_path / "to")["index.md"]
-    assert "[Errors \\]](" in top
-    assert any("100\\. was" in text for text in pages(tmp_path / "to").values())
+    index = built([tmp_path / name for name in texts], tmp_path / "index")
+    found = written(index, tmp_path / "to")
+    assert "[Errors \\]](" in found["index.md"]
+    assert any("100\\. was" in text for text in found.values())

@@ -4,11 +4,11 @@ import sys
 from html import unescape
 
 import pytest
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document
 from store.trees import record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError, LevelError
 from hierindex.export import plot_map, plots, svg
 
@@ -23,15 +23,6 @@ def stored(tmp_path_factory):
     store = HierarchyStore(tmp_path_factory.mktemp("plotted"))
     store.add(tree())
     return HierarchicalIndex(store), {n.node_id: n for n in store.get_nodes()}
-
-
-def built(folder, *texts, title=None):
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
-    documents = [
-        Document(text=text, id_=f"{i}.txt", metadata={} if title is None else {"title": title})
-        for i, text in enumerate(texts)
-    ]
-    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy)
 
 
 def strings(value):
@@ -87,9 +78,11 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
 
 def test_text_is_shown_as_it_is(tmp_path):
     folder = tmp_path / "<b>index<b>"
-    texts = [f"{HOSTILE} {word}. " * 3 for word in ("bridge", "river", "tower")]
-    index = built(folder, *texts, title=HOSTILE)
-    figure = plot_map(index)
+    documents = [
+        Document(text=f"{HOSTILE} {word}. " * 3, id_=word, metadata={"title": HOSTILE})
+        for word in ("bridge", "river", "tower")
+    ]
+    figure = plot_map(built(documents, folder, max_children=4))
     for text in strings(figure.to_dict()):
         own = text.replace("<br>", "").replace("<b>", "").replace("</b>", "")
         assert not {*own} & {*"<>$\u202e\x00\n"}, text
@@ -99,7 +92,7 @@ def test_text_is_shown_as_it_is(tmp_path):
 
 
 def test_an_index_of_one_chunk(tmp_path):
-    index = built(tmp_path, "A bridge was closed.")
+    index = built({"a.txt": "A bridge was closed."}, tmp_path)
     assert sum(len(trace.x) for trace in plot_map(index).data) == 1
 
 

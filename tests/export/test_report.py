@@ -8,16 +8,12 @@ from html import escape
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document, TextNode
+from indexes import built, documents_of
+from llama_index.core.schema import TextNode
 from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    Quote,
-    Span,
-)
+from hierindex import DocumentHierarchy, Quote, Span
 from hierindex.errors import InputError
 from hierindex.export import to_html
 from hierindex.serve.explorer.inline import PAGE, inlined, modules
@@ -95,14 +91,10 @@ def test_a_part_says_nothing_of_other_documents(tmp_path) -> None:
     texts = {
         name: f"The {name} is old. It stands by the water. " * 3 for name in "mill barn".split()
     }
-    index = HierarchicalIndex.build(
-        [
-            Document(id_=name, text=text, metadata={"title": f"Plans of the {name}"})
-            for name, text in texts.items()
-        ],
-        tmp_path / "index",
-        hierarchy=DocumentHierarchy(HashingEmbedding()),
-    )
+    documents = documents_of(texts)
+    for document in documents:
+        document.metadata["title"] = f"Plans of the {document.id_}"
+    index = built(documents, tmp_path / "index", DocumentHierarchy)
     (part,) = (each for each in index.tree()["nodes"][0]["nodes"] if each["document"] == "mill")
     to_html(index, tmp_path / "part.html", part["id"])
     page = (tmp_path / "part.html").read_text(encoding="utf-8")
@@ -160,8 +152,7 @@ def test_only_the_page_may_run_script(index, tmp_path) -> None:
     quotes = (Quote(0, len(text), Span("<b>.txt", 0, len(text))),)
     record = metadata_of(quotes=quotes, documents=("<b>.txt",), title=text)
     vector = HashingEmbedding().get_text_embedding("x")
-    place = record
-    index.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=place)])
+    index.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=record)])
     to_html(index, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text not in page

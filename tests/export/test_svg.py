@@ -6,11 +6,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document, TextNode
 from records import replace_all
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.export import svg, to_svg
 
 BOX = re.compile(r"M([\d.]+) ([\d.]+)H([\d.]+)v([\d.]+)H[\d.]+z")
@@ -89,20 +89,11 @@ def test_a_name_is_in_the_middle_of_its_box(soft, tmp_path) -> None:
 
 def test_hostile_titles_are_text(tmp_path) -> None:
     title = "</text><script>alert('\"&')</script>\x00\x1b\u202e\ufffe"
-    index = HierarchicalIndex.build(
-        [Document(text="A bridge. " * 3, id_=str(i), metadata={"title": title}) for i in range(3)],
-        tmp_path / "index",
-        hierarchy=SemanticHierarchy(embed_model=HashingEmbedding()),
-    )
+    said = {"text": "A bridge. " * 3, "metadata": {"title": title}}
+    index = built([Document(id_=str(i), **said) for i in range(3)], tmp_path / "index")
     root, *_ = drawn(index, tmp_path / "tree.svg")
-    assert {each.tag.partition("}")[2] for each in root.iter()} == {
-        "svg",
-        "title",
-        "style",
-        "rect",
-        "path",
-        "text",
-    }
+    tags = {each.tag.partition("}")[2] for each in root.iter()}
+    assert tags == {*"svg title style rect path text".split()}
     texts = [each.text for each in root.findall("svg:text", NAMES)]
     assert any(text.startswith("</text><script>") for text in texts)
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 from export.test_report import data_of
-from fakes import HashingEmbedding
-from llama_index.core.schema import Document, TextNode
+from indexes import built
+from llama_index.core.schema import TextNode
 from records import metadata_of
 from store.trees import columns_of
 from summarize.groups import RewriterOf
 
-from hierindex import HierarchicalIndex, HierarchyStore, Quote, SemanticHierarchy, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.export import to_html, to_json, to_langchain_documents, to_tree
 from hierindex.summarize import TwoStageSummarizer
 
@@ -81,16 +81,11 @@ def checked(tmp_path_factory):
         return f"{text.partition('.')[0]}. The bell cost 777 crowns."
 
     summarizer = TwoStageSummarizer(RewriterOf(written), unsupported="keep")
-    hierarchy = SemanticHierarchy(HashingEmbedding(), summarizer, max_children=3)
     text = " ".join(
         f"On day {i} the keeper of the lamp met the crew of boat {i}." for i in range(9)
     )
-    return HierarchicalIndex.build(
-        Document(text=text, id_="a.txt"),
-        tmp_path_factory.mktemp("checked"),
-        hierarchy=hierarchy,
-        chunk_size=50,
-    )
+    options = {"summarizer": summarizer, "chunk_size": 50, "max_children": 3}
+    return built({"a.txt": text}, tmp_path_factory.mktemp("checked"), **options)
 
 
 def test_what_became_of_sentences_is_exported(checked, tmp_path) -> None:
@@ -127,13 +122,3 @@ def test_a_report_tells_what_no_source_supports(checked, tmp_path) -> None:
         bounds = [(s["at"], s["to"]) for s in described["sentences"] if s["is"] == "unsupported"]
         assert [(q["at"], q["to"]) for q in unsupported] == bounds
     assert any(node["grounding"] for node in nodes)
-
-
-def test_what_is_deleted_is_not_named(index) -> None:
-    gone = {n["id"] for n in to_tree(index)["nodes"] if "a.txt" in n["documents"]}
-    index.store.delete("a.txt")
-    tree = to_tree(index)
-    assert tree["documents"] == ["b.txt", "c.txt", "d.txt"]
-    linked = {i for n in tree["nodes"] for i in [*n["children"], *(p["id"] for p in n["parents"])]}
-    assert linked
-    assert not linked & gone

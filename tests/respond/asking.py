@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from clients import async_llm_of, llm_of
+from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
@@ -33,25 +34,45 @@ def settings_of(way, settings):
     return (asked if "stream" in way else {}) | settings
 
 
-def ask(server, retriever, embed_model, way, *, question=QUESTION, settings=None, **options):
+async def aread(engine, question):
+    """As `read`, in an event loop."""
+    response = await engine.aquery(question)
+    if isinstance(response, AsyncStreamingResponse):
+        return "".join([piece async for piece in response.async_response_gen()]), response
+    return str(response), response
+
+
+def read(engine, way, question=QUESTION):
+    """What an engine answers when it is asked in a way: the text and the response."""
+    if "async" in way:
+        return asyncio.run(aread(engine, question))
+    response = engine.query(question)
+    return str(response), response
+
+
+def query(server, engine_of, way, question=QUESTION, **settings):
+    """`read`, of an engine that is made of a model of the server."""
+
+    async def asynchronously():
+        async with async_llm_of(server, **settings) as llm:
+            return await aread(engine_of(llm), question)
+
+    if "async" in way:
+        return asyncio.run(asynchronously())
+    return read(engine_of(llm_of(server, **settings)), way, question)
+
+
+def ask(server, retriever, embed_model, way, *, settings=None, **options):
     """The answer of a query engine, and the calls that were written down for it."""
-    settings, calls = settings_of(way, settings or {}), Calls()
+    calls = Calls()
     if "stream" in way:
         options["streaming"] = True
 
-    def engine(llm):
+    def engine_of(llm):
         return query_engine(retriever, embed_model, llm=with_retries(llm, calls), **options)
 
-    async def answer():
-        async with async_llm_of(server, **settings) as llm:
-            response = await engine(llm).aquery(question)
-            if "stream" not in way:
-                return str(response)
-            return "".join([piece async for piece in response.async_response_gen()])
-
-    if "async" in way:
-        return asyncio.run(answer()), calls
-    return str(engine(llm_of(server, **settings)).query(question)), calls
+    text, _ = query(server, engine_of, way, **settings_of(way, settings or {}))
+    return text, calls
 
 
 def asked_of(calls):

@@ -2,7 +2,6 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.settings import _Settings
 from store.trees import tree
-from tenacity import wait_none
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
 
@@ -41,12 +40,6 @@ def no_default_llm(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def no_wait(monkeypatch):
-    """What fails is tried again at once."""
-    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
-
-
-@pytest.fixture(autouse=True)
-def no_model_is_known(monkeypatch):
+def no_model_is_known(monkeypatch, no_wait):
     """What one test learnt of the thoughts of a model is of no account for the next."""
     monkeypatch.setattr("hierindex.models.llm._begins_within", {})

@@ -4,15 +4,14 @@ import asyncio
 
 import pytest
 from clients import async_llm_of, llm_of
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.schema import Document
 from loopback import Fault
 from respond.asking import WAYS, serve
 
-from hierindex import HierarchicalIndex, HierindexError, Node, SemanticHierarchy
+from hierindex import HierindexError, Node
 from hierindex.errors import InputError
 from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
 from hierindex.respond.citation_check import CITE
@@ -167,11 +166,8 @@ def test_a_request_that_fails_once_is_repeated(index):
 
 
 def test_the_next_question_finds_what_was_built_meanwhile(tmp_path):
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-
     def build(*texts):
-        documents = [Document(id_=f"{i}.txt", text=text) for i, text in enumerate(texts)]
-        return HierarchicalIndex.build(documents, tmp_path, hierarchy=hierarchy)
+        return built({f"{i}.txt": text for i, text in enumerate(texts)}, tmp_path)
 
     index = build("The lantern met a falcon.", "The kettle met a saddle.")
     with serve(lambda prompt: FIRST if is_rewriting(prompt) else SAID) as server:

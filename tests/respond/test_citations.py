@@ -1,11 +1,10 @@
 """Answers of a model cite numbered passages, whatever the model and the passages say."""
 
-import asyncio
 import json
 import re
 
 import pytest
-from clients import async_llm_of, llm_of
+from clients import llm_of
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel
 from records import metadata_of
-from respond.asking import WAYS, count_tokens, serve
+from respond.asking import WAYS, count_tokens, query, serve
 from store.trees import documents
 
 from hierindex import Citation, HierarchicalIndex, HierarchyStore, Quote, Span
@@ -60,24 +59,12 @@ def asked(said, way="plain", mode="compact", texts=TEXTS, window=3900, **options
     """What an engine answers if its model says the same to every prompt; and the prompts."""
     if "stream" in way:
         options["streaming"] = True
-    settings = {"context_window": window}
 
-    def engine(llm):
+    def engine_of(llm):
         return query_engine(Found(texts), MODEL, llm=llm, response_mode=mode, **options)
 
-    async def asynchronously(server):
-        async with async_llm_of(server, **settings) as llm:
-            response = await engine(llm).aquery(QUESTION)
-            if "stream" not in way:
-                return str(response), response
-            return "".join([piece async for piece in response.async_response_gen()]), response
-
     with serve(said if callable(said) else lambda prompt: said) as server:
-        if "async" in way:
-            text, response = asyncio.run(asynchronously(server))
-        else:
-            response = engine(llm_of(server, **settings)).query(QUESTION)
-            text = str(response)
+        text, response = query(server, engine_of, way, QUESTION, context_window=window)
         return text, response, [request.prompt for request in server.requests]
 
 

@@ -5,35 +5,17 @@ import llama_index.core
 import pytest
 from clients import llm_of
 from fakes import HashingEmbedding
+from indexes import where
 from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import ResponseMode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import LoopbackServer
-from respond.asking import usage_of
-from store.trees import tree
+from respond.asking import QUESTION, usage_of
 
-from hierindex import HierarchyRetriever, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError, ModelError
-from hierindex.models.adapters import with_retries
-from hierindex.models.record import Calls
-from hierindex.respond.asking import MODES, WITHOUT_LLM
-from hierindex.respond.engine import answered, asked, query_engine
+from hierindex.respond.asking import MODES, NEED_LLM, WITHOUT_LLM
 from hierindex.respond.extractive import NO_ANSWER
-
-QUESTION = "Did the lantern meet a falcon?"
-NODES = tree()
-NEED_LLM = sorted(set(MODES) - WITHOUT_LLM - {"extractive"})
-
-
-@pytest.fixture
-def embed_model():
-    return HashingEmbedding()
-
-
-@pytest.fixture
-def retriever(store, embed_model):
-    return HierarchyRetriever(store, embed_model, top_k=3)
 
 
 def reply(prompt):
@@ -48,74 +30,62 @@ def server():
 
 @pytest.mark.parametrize("mode", [*sorted(WITHOUT_LLM), "extractive"])
 @pytest.mark.parametrize("with_llm", [True, False])
-def test_the_other_modes_ask_no_model(retriever, embed_model, server, mode, with_llm):
+def test_the_other_modes_ask_no_model(index, server, mode, with_llm):
     llm = llm_of(server) if with_llm else None
-    engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
-    response = engine.query(QUESTION)
-    assert response.source_nodes == retriever.retrieve(QUESTION)
+    response = index.as_query_engine(llm=llm, response_mode=mode, top_k=3).query(QUESTION)
+    assert response.source_nodes == index.as_retriever(top_k=3).retrieve(QUESTION)
     assert server.requests == []
 
 
-@pytest.mark.parametrize("mode", NEED_LLM)
-def test_a_mode_that_needs_a_model_refuses_without(retriever, embed_model, mode):
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+def test_a_mode_that_needs_a_model_refuses_without(index, mode):
     for named in (mode, ResponseMode(mode)):
         with pytest.raises(InputError, match=rf"^response_mode '{mode}' needs an LLM; pass llm="):
-            query_engine(retriever, embed_model, response_mode=named)
+            index.as_query_engine(response_mode=named)
 
 
 @pytest.mark.parametrize("mode", ["none", "Extractive", "tree summarize", "ResponseMode.REFINE"])
-def test_an_unknown_mode_is_refused_with_the_known_ones(retriever, embed_model, server, mode):
+def test_an_unknown_mode_is_refused_with_the_known_ones(index, server, mode):
     for llm in (None, llm_of(server)):
         with pytest.raises(InputError, match=r"extractive, refine, .*got ") as caught:
-            query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+            index.as_query_engine(llm=llm, response_mode=mode)
         assert repr(mode) in str(caught.value)
 
 
 def test_every_mode_of_llama_index_is_known():
     assert set(MODES) == {"extractive", *(mode.value for mode in ResponseMode)}
-    assert {*NEED_LLM, *WITHOUT_LLM, "extractive"} == set(MODES)
 
 
-def test_the_default_mode_follows_from_the_model(retriever, embed_model, server):
-    without = query_engine(retriever, embed_model).query(QUESTION)
+def test_the_default_mode_follows_from_the_model(index, server):
+    without = index.as_query_engine().query(QUESTION)
     assert "citations" in without.metadata
     assert server.requests == []
-    response = query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
-    assert str(response) == reply("")
-    by_name = query_engine(
-        retriever, embed_model, llm=llm_of(server), response_mode="tree_summarize"
-    )
-    assert str(by_name.query(QUESTION)) == reply("")
+    for named in ({}, {"response_mode": "tree_summarize"}):
+        engine = index.as_query_engine(llm=llm_of(server), **named)
+        assert str(engine.query(QUESTION)) == reply("")
     first, second = server.requests
     assert first.prompt == second.prompt
 
 
-def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server):
-    query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
+def test_no_prompt_shows_what_is_hierindexes_own(index, server):
+    index.ask(QUESTION, llm=llm_of(server))
     assert "author: " in server.requests[0].prompt
     for key in ("level_max", "n_tokens", "quotes", "hierindex"):
         assert key not in server.requests[0].prompt
 
 
-def ask(store, embed_model, llm=None, retriever=None, **options):
-    retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
-    calls = Calls()
-    engine = query_engine(retriever, embed_model, llm=llm and with_retries(llm, calls), **options)
-    return answered(asked(QUESTION, retriever), engine, llm, calls)
-
-
-def test_llama_indexs_global_handler_is_kept(store, embed_model, server):
+def test_llama_indexs_global_handler_is_kept(index, server):
     handler = TokenCountingHandler()
     llama_index.core.global_handler = handler
     try:
-        given = ask(store, embed_model, llm_of(server), response_mode="tree_summarize")
+        given = index.ask(QUESTION, llm=llm_of(server), response_mode="tree_summarize", top_k=3)
     finally:
         llama_index.core.global_handler = None
     assert given.usage == usage_of(server)
     assert len(handler.llm_token_counts) == 1
 
 
-def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
+def test_what_a_postprocessor_hid_comes_back_in_no_summary(index):
     class Masked(BaseNodePostprocessor):
         def _postprocess_nodes(self, nodes, query_bundle=None):
             for found in nodes:
@@ -123,11 +93,9 @@ def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
             return nodes
 
     options = {"mode": "collapsed", "top_k": 100, "token_budget": None}
-    retriever = HierarchyRetriever(store, embed_model, **options)
     with LoopbackServer(reply=lambda prompt: "Two.") as server:
-        engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=900))
-        engine._node_postprocessors = [Masked()]
-        engine.query("Who met whom?")
+        llm = llm_of(server, context_window=900)
+        index.ask("Who met whom?", llm=llm, node_postprocessors=[Masked()], **options)
     assert len(server.requests) > 2
     assert not any("falcon" in request.prompt for request in server.requests)
 
@@ -139,18 +107,19 @@ class Down(HashingEmbedding):
 
 def test_an_embedding_model_that_is_down_is_named(store):
     with pytest.raises(ModelError, match=r"^The embedding model 'hashing' cannot be used: nothing"):
-        ask(store, Down())
+        HierarchicalIndex(store, Down()).ask(QUESTION)
 
 
 @pytest.mark.parametrize("mode", [None, "compact"])
 def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, mode):
     llm = llm_of(server) if mode else None
-    given = ask(HierarchyStore(tmp_path), embed_model, llm, response_mode=mode)
+    empty = HierarchicalIndex(HierarchyStore(tmp_path), embed_model)
+    given = empty.ask(QUESTION, llm=llm, response_mode=mode)
     assert (given.answer, given.refused, server.requests) == (NO_ANSWER, True, [])
     assert (given.sources, given.citations) == ([], [])
 
 
-NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
+NOBODY = where(author="nobody")
 
 
 @pytest.mark.parametrize(
@@ -163,18 +132,16 @@ NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
         ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters"),
     ],
 )
-def test_a_refusal_says_what_was_searched(store, embed_model, server, options, searched):
-    question, retriever = "Who wrote sonnets?", HierarchyRetriever(store, embed_model, **options)
-    found = asked(question, retriever)
-    extractive = query_engine(retriever, embed_model, min_score=1)
-    given = [str(extractive.query(question)), str(asyncio.run(extractive.aquery(question)))]
-    given.append(answered(found, extractive).answer)
-    if not found.nodes:
-        llm = llm_of(server)
-        given.append(answered(found, query_engine(retriever, embed_model, llm=llm), llm).answer)
+def test_a_refusal_says_what_was_searched(index, server, options, searched):
+    question, strict = "Who wrote sonnets?", {"synthesizer": {"min_score": 1}, **options}
+    engine = index.as_query_engine(**strict)
+    given = [str(engine.query(question)), str(asyncio.run(engine.aquery(question)))]
+    given.append(index.ask(question, **strict).answer)
+    if "filters" in options:
+        given.append(index.ask(question, llm=llm_of(server), **options).answer)
     assert {*given} == {f"Nothing {searched} answers this."}
 
 
-def test_a_model_is_one_of_llama_indexs(retriever, embed_model):
+def test_a_model_is_one_of_llama_indexs(index):
     with pytest.raises(InputError, match=r"llm must be one of .* models or a function, got 'gpt'"):
-        query_engine(retriever, embed_model, llm="gpt")
+        index.as_query_engine(llm="gpt")

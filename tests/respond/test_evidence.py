@@ -6,7 +6,7 @@ from store.trees import NOUNS
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, load_embed_model
 from hierindex.respond.answer import sources_of
-from hierindex.respond.engine import answered, asked, query_engine
+from hierindex.respond.engine import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, source_scores
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
@@ -191,16 +191,10 @@ def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
 def test_a_source_has_both_scores(store, embed_model, by):
     options = {"level": 0, "by": by, "top_k": 100, "token_budget": None}
     found = found_by(store, embed_model, by)
-    answers = [
-        HierarchicalIndex(store, embed_model).ask(QUESTION, **options),
-        answered(
-            found, query_engine(HierarchyRetriever(store, embed_model, **options), embed_model)
-        ),
-    ]
-    for answer in answers:
-        for node, source in zip(found.nodes, answer.sources, strict=True):
-            assert source.raw_score == round(node.score, 6)
-            assert source.score == round(found.scores[node.node_id], 6)
+    answer = HierarchicalIndex(store, embed_model).ask(QUESTION, **options)
+    for node, source in zip(found.nodes, answer.sources, strict=True):
+        assert source.raw_score == round(node.score, 6)
+        assert source.score == round(found.scores[node.node_id], 6)
 
 
 def test_a_node_that_was_not_searched_for_keeps_its_score():

@@ -7,7 +7,8 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
+from indexes import documents_of
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from records import metadata_of
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
@@ -368,6 +369,5 @@ def test_lines_of_notes_answer_although_they_are_no_sentences(notes, question, l
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("notes")
-    documents = [Document(text=text, id_=f"{name}.md") for name, text in NOTES.items()]
-    return HierarchicalIndex.build(documents, folder / "index")
+    documents = documents_of({f"{name}.md": text for name, text in NOTES.items()})
+    return HierarchicalIndex.build(documents, tmp_path_factory.mktemp("notes"))

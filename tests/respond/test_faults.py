@@ -17,7 +17,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault, Outcome
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
-from respond.asking import QUESTION, WAYS, ask, serve
+from respond.asking import QUESTION, WAYS, ask, read, serve
 
 from hierindex import HierarchyRetriever, HierindexError
 from hierindex.errors import ModelError
@@ -272,17 +272,8 @@ class Failing(CustomLLM):
 def test_a_model_that_asks_itself_is_asked_once_and_again(retriever, embed_model, way, kind):
     calls = Calls()
     llm = with_retries(Failing(fails=[kind("gone")]), calls)
-    engine = query_engine(
-        retriever, embed_model, llm=llm, response_mode="compact", streaming="stream" in way
-    )
-
-    async def answer():
-        response = await engine.aquery(QUESTION)
-        if "stream" in way:
-            return "".join([piece async for piece in response.async_response_gen()])
-        return str(response)
-
-    said = asyncio.run(answer()) if "async" in way else str(engine.query(QUESTION))
+    options = {"response_mode": "compact", "streaming": "stream" in way}
+    said, _ = read(query_engine(retriever, embed_model, llm=llm, **options), way)
     assert said == "Once."
     assert [call.completion for call in calls.made] == ["", "Once."]
 

@@ -1,18 +1,16 @@
 """Questions that count or list get all documents that have their words."""
 
-import asyncio
 import re
 from collections import Counter
 from itertools import combinations
 
 import pytest
-from clients import async_llm_of, llm_of
-from fakes import HashingEmbedding
+from clients import llm_of
+from indexes import built, where
 from llama_index.core.schema import Document
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
-from respond.asking import serve
+from respond.asking import query, serve
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex
 
 TEXTS = {
     "march.md": "Invoice no. 1 of the joiner is overdue since Monday. Invoice no. 2 is settled.",
@@ -46,15 +44,6 @@ def own(folder, tmp_path):
 def index(folder, tmp_path_factory):
     """An index that no test changes."""
     return built([folder], tmp_path_factory.mktemp("built") / "index")
-
-
-def built(sources, uri, **options):
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, **options)
-
-
-def only(key, value, operator="=="):
-    return MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +90,7 @@ def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
     index = built([*many, titled], tmp_path / "index")
     *_, last = index.ask("How many documents are there?").answer.splitlines()
     assert last == "- and 11 more"
-    answer = index.ask("Which documents are there?", filters=only("n", 99))
+    answer = index.ask("Which documents are there?", filters=where("n", 99))
     assert answer.answer == "1 document with the filters:\n- On sheep (a.md)"
 
 
@@ -172,16 +161,15 @@ def test_chunks_are_counted_whatever_is_searched(index, options, response_mode):
 
 @pytest.mark.parametrize("level", [0, "top"])
 def test_nothing_that_a_filter_excludes_is_counted(index, level):
-    def listed(key, value, operator="=="):
-        filters = MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
-        asked = "How many letters mention the ferry?"
-        return index.ask(asked, filters=filters, partial_summaries=True, level=level).listing
+    def listed(operator="==", **values):
+        options = {"filters": where(operator, **values), "partial_summaries": True, "level": level}
+        return index.ask("How many letters mention the ferry?", **options).listing
 
-    of_two = listed("hierindex_documents", ["letters/anna.txt", "rechnung-7.txt"], "any")
+    of_two = listed("any", hierindex_documents=["letters/anna.txt", "rechnung-7.txt"])
     assert of_two.documents == {"letters/anna.txt": 1}
-    in_part = listed("file_name", "CONTRACT", "text_match_insensitive")  # not by LanceDB alone
+    in_part = listed("text_match_insensitive", file_name="CONTRACT")  # not by LanceDB alone
     assert in_part.documents == {"contract-1.md": 1}
-    none = listed("file_name", "march.md")
+    none = listed(file_name="march.md")
     assert none.text == 'With the filters, no chunk has "ferry".'
 
 
@@ -196,8 +184,8 @@ def test_the_list_is_that_of_the_newest_generation(own):
 
 
 def test_ten_documents_are_named_and_the_others_counted(tmp_path):
-    documents = [Document(doc_id=f"{i:02}", text=f"Pump {i} failed.") for i in range(13)]
-    answer = built(documents, tmp_path / "index").ask("How many pumps failed?")
+    texts = {f"{i:02}": f"Pump {i} failed." for i in range(13)}
+    answer = built(texts, tmp_path / "index").ask("How many pumps failed?")
     named = ", ".join(f"{i:02} (1)" for i in range(10))
     assert answer.answer.endswith(f'"pumps" and "failed": {named} and 3 more.')
     assert len(answer.listing.documents) == 13
@@ -206,16 +194,13 @@ def test_ten_documents_are_named_and_the_others_counted(tmp_path):
 def test_every_chunk_with_the_words_is_counted(tmp_path):
     """As by reading all chunks."""
     nouns = "harbour sail mast anchor keel rudder tide".split()
-    documents = [
-        Document(
-            doc_id=f"{d}",
-            text=" ".join(
-                f"On day {i} the {nouns[i * d % 7]} met a {nouns[(i + d) % 5]}." for i in range(60)
-            ),
+    texts = {
+        f"{d}": " ".join(
+            f"On day {i} the {nouns[i * d % 7]} met a {nouns[(i + d) % 5]}." for i in range(60)
         )
         for d in range(1, 5)
-    ]
-    index = built(documents, tmp_path / "index", chunk_size=40)
+    }
+    index = built(texts, tmp_path / "index", chunk_size=40)
     chunks = [node for node in index.table.snapshot().nodes() if node.level == 0]
     for pair in combinations(nouns, 2):
         having = [c for c in chunks if {*pair} <= {*c.text.replace(".", "").split()}]
@@ -254,15 +239,12 @@ def test_the_answer_of_a_model_has_it_below(index):
 def test_query_engines_have_it(index, streaming):
     asked = "How many invoices are overdue?"
 
-    async def streamed(server):
-        async with async_llm_of(server) as llm:
-            response = await index.as_query_engine(llm=llm, streaming=streaming).aquery(asked)
-            text = response.async_response_gen() if streaming else None
-            return response, "".join([p async for p in text]) if text else str(response)
+    def engine_of(llm):
+        return index.as_query_engine(llm=llm, streaming=streaming)
 
     with serve(lambda prompt: "Two.") as server:
-        response = index.as_query_engine(llm=llm_of(server), streaming=streaming).query(asked)
-        for answer, text in ((response, str(response)), asyncio.run(streamed(server))):
+        for way in ("plain", "async"):
+            text, answer = query(server, engine_of, way, asked)
             assert text.endswith("april.md (1), march.md (1).")
             assert answer.metadata["listing"]["documents"] == OVERDUE
     quoted = index.as_query_engine().query(asked)
@@ -276,8 +258,7 @@ def test_documents_with_a_name_are_asked_for_by_the_name(tmp_path):
         "b": f"{filler} It rained.",
         "c": "Robert carried the anchor to the pier.",
     }
-    documents = [Document(doc_id=name, text=text) for name, text in texts.items()]
-    answer = built(documents, tmp_path / "index").ask("Which documents mention Robert?")
+    answer = built(texts, tmp_path / "index").ask("Which documents mention Robert?")
     assert answer.passages[0].text == texts["c"]
     assert [*answer.listing.documents] == ["c"]
     assert "Robert" not in answer.missing

@@ -2,18 +2,13 @@ import re
 from functools import cache
 
 import pytest
+from indexes import built as built_of
+from indexes import where
 from llama_index.core.schema import Document, NodeWithScore, TextNode
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from records import metadata_of
 
-from hierindex import (
-    ExtractiveSynthesizer,
-    HierarchicalIndex,
-    SemanticHierarchy,
-    load_embed_model,
-)
-from hierindex.models.embedder import Embedder, unit_vectors
-from hierindex.retrieve.known_questions import about_the_whole
+from hierindex import ExtractiveSynthesizer, HierarchicalIndex, load_embed_model
+from hierindex.models.embedder import Embedder
 
 WHOLE = "What topics do these documents cover?"
 LINE = re.compile(r"(?:(?P<title>[^\n]+?) )?\((?P<share>\d+)%\):? (?P<text>.+?) \[(?P<n>\d+)\]")
@@ -67,8 +62,8 @@ def built(folder, **texts):
         Document(id_=f"{name}.md", text=text, metadata={"topic": name, "title": f"All {name}"})
         for name, text in texts.items()
     ]
-    hierarchy = SemanticHierarchy(embed_model=model(), summary_tokens=40, max_children=3)
-    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy, chunk_size=60)
+    options = {"model": model(), "summary_tokens": 40, "max_children": 3}
+    return built_of(documents, folder, chunk_size=60, **options)
 
 
 def lines(answer, texts):
@@ -106,8 +101,7 @@ def test_an_overview_is_the_outline_of_what_is_left_and_passes(tmp_path):
     assert "bread" not in answer.answer
     assert "oven" not in answer.answer
 
-    only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
-    answer = index.ask(WHOLE, filters=only)
+    answer = index.ask(WHOLE, filters=where(topic="ships"))
     quotes = [citation.quote for citation in answer.citations]
     assert quotes
     assert all(quote in texts["ships"] for quote in quotes)
@@ -115,8 +109,7 @@ def test_an_overview_is_the_outline_of_what_is_left_and_passes(tmp_path):
 
     texts["bread"] = text_of("bread")
     index = built(tmp_path, **texts)
-    some = MetadataFilter(key="topic", value=["ships", "bread"], operator=FilterOperator.IN)
-    answer = index.ask(WHOLE, filters=MetadataFilters(filters=[some]))
+    answer = index.ask(WHOLE, filters=where("in", topic=["ships", "bread"]))
     assert lines(answer, texts)
     assert share_told(answer) == pytest.approx(100, abs=3)  # of what passes
     assert "birds" not in answer.answer
@@ -138,8 +131,8 @@ def test_an_overview_of_a_document_follows_its_headings(tmp_path):
     assert all(quote in parts[name] for name, quote in named)
 
 
-def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
-    index = built(tmp_path, ships=text_of("ships"), bread=text_of("bread"))
+def test_nodes_that_are_no_outline_have_no_shares(harbour):
+    index, _ = harbour
     answer = index.ask(WHOLE, mode="level", level="top")
     assert not answer.refused
     assert answer.citations
@@ -211,10 +204,8 @@ def test_parts_of_a_document_are_named_by_their_sections(tmp_path):
     ships, bread, birds = (text_of(name, 6).replace("  ", " ") for name in THINGS)
     text = f"# Book\n\n## Part 1\n\n### Ships\n\n{ships}\n\n### Bread\n\n{bread}\n\n"
     (tmp_path / "book.md").write_text(f"{text}## Part 2\n\n### Birds\n\n{birds}")
-    hierarchy = SemanticHierarchy(embed_model=model(), summary_tokens=40, max_children=4)
-    index = HierarchicalIndex.build(
-        tmp_path / "book.md", tmp_path / "index", hierarchy=hierarchy, chunk_size=60
-    )
+    options = {"model": model(), "chunk_size": 60, "summary_tokens": 40, "max_children": 4}
+    index = built_of(tmp_path / "book.md", tmp_path / "index", **options)
     (book,) = index.tree(depth=1)["nodes"]
     found = [line["title"] for line in LINE.finditer(index.ask(WHOLE, level=1).answer)]
     assert found == [part["title"] for part in book["nodes"]]
@@ -228,8 +219,7 @@ def test_documents_are_not_split_if_there_are_several(harbour):
         f"All {name}" for name in sorted(THINGS)
     ]
     assert share_told(answer) == pytest.approx(100, abs=3)
-    only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
-    answer = index.ask(WHOLE, filters=only)
+    answer = index.ask(WHOLE, filters=where(topic="ships"))
     assert len(answer.citations) > 1
     assert not LINE.search(answer.answer)  # no part has a heading, and so none has a name
 
@@ -271,7 +261,8 @@ def test_parts_that_do_not_fit_are_named(answer_tokens):
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_questions_about_the_whole_are_told_from_others(is_whole):
+def test_questions_about_the_whole_are_told_from_others(harbour, is_whole):
+    retriever = harbour[0].as_retriever()
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
-        (q,) = unit_vectors([model().get_query_embedding(question)])
-        assert about_the_whole(question, q.astype(float), model()) == is_whole, question
+        (first, *_) = retriever.retrieve(question)
+        assert ("outline" in first.why) == is_whole, question

@@ -1,9 +1,9 @@
 """What a passage without a language model consists of."""
 
 import pytest
-from llama_index.core.schema import Document
+from indexes import documents_of
 
-from hierindex import HierarchicalIndex, read_documents
+from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.respond.quotable import LONGEST, SHORTEST
 
@@ -36,8 +36,9 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    documents = [Document(text=text, id_=name) for name, text in TEXTS.items()]
-    return HierarchicalIndex.build(documents, tmp_path_factory.mktemp("passages") / "index")
+    return HierarchicalIndex.build(
+        documents_of(TEXTS), tmp_path_factory.mktemp("passages") / "index"
+    )
 
 
 def first(index, question):
@@ -105,8 +106,7 @@ def test_sender_and_subject_of_a_mail_answer(tmp_path):
     text = "From: Ada Bell <ada@roof.example>\nTo: Bo <bo@roof.example>\nSubject: Slates\n\n"
     (tmp_path / "a.eml").write_text(f"{text}Two of them came down last night. Can you look?\n")
     (tmp_path / "b.txt").write_text(f"{FILLER}\n")
-    documents, _ = read_documents(tmp_path)
-    index = HierarchicalIndex.build(documents, tmp_path / "index")
+    index = HierarchicalIndex.build(tmp_path, tmp_path / "index")
     passage = first(index, "What did Ada Bell write to Bo?")
     assert passage.lead.startswith("subject: Slates; from: Ada Bell <ada@roof.example>; to: Bo")
     assert "Two of them came down last night." in passage.text
@@ -114,14 +114,13 @@ def test_sender_and_subject_of_a_mail_answer(tmp_path):
 
 
 def test_a_fact_of_two_documents_is_shown_once(tmp_path):
-    texts = {"a": f"The lamp is green. {FILLER}", "b": f"The lamp is green. {FILLER} {FILLER}"}
-    documents = [Document(text=text, id_=name) for name, text in texts.items()]
-    index = HierarchicalIndex.build(documents, tmp_path / "index")
-    assert index.ask("Which colour has the lamp?").answer.count("The lamp is green.") == 1
+    texts = f"The lamp is green. {FILLER}", f"The lamp is green. {FILLER} {FILLER}"
+    passages = quoted(tmp_path, "Which colour has the lamp?", *texts)
+    assert sum("The lamp is green." in passage.text for passage in passages) == 1
 
 
 def quoted(tmp_path, question, *texts):
-    documents = [Document(text=text, id_=f"{i}.md") for i, text in enumerate(texts)]
+    documents = documents_of({f"{i}.md": text for i, text in enumerate(texts)})
     index = HierarchicalIndex.build(documents, tmp_path / "index")
     return index.ask(question, synthesizer={"min_score": None}).passages
 
@@ -138,8 +137,7 @@ def test_the_sentence_that_defines_a_term_is_first(tmp_path):
     definition = "A _spring line_ runs from the bow aft, or from the stern forward, to the quay."
     used = "What the spring line is, the crew had to learn."
     text = "\n\n".join([f"{used} {FILLER} {FILLER}"] * 2 + [f"{FILLER} {FILLER} {definition}"])
-    index = HierarchicalIndex.build([Document(text=text, id_="lines.md")], tmp_path / "index")
-    assert first(index, "What is a spring line?").best == definition
+    assert quoted(tmp_path, "What is a spring line?", text)[0].best == definition
 
 
 def test_what_is_announced_is_quoted(tmp_path):

@@ -1,14 +1,10 @@
 """An answer is written from the nodes in reading order; its sources are best first."""
 
-import asyncio
-
 import pytest
-from clients import async_llm_of, llm_of
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from respond.asking import QUESTION, serve
+from respond.asking import QUESTION, query, serve
 
-from hierindex import HierarchyRetriever, Node
-from hierindex.respond.engine import query_engine
+from hierindex import Node
 
 
 def place(found):
@@ -17,23 +13,17 @@ def place(found):
 
 
 @pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_a_prompt_is_in_reading_order_and_sources_are_best_first(store, embed_model, mode, way):
-    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=6)
-    found = retriever.retrieve(QUESTION)
+@pytest.mark.parametrize("way", ["plain", "async"])
+def test_a_prompt_is_in_reading_order_and_sources_are_best_first(index, mode, way):
+    options = {"level": 0, "top_k": 6}
+    found = index.as_retriever(**options).retrieve(QUESTION)
     assert [place(n) for n in found] != sorted(place(n) for n in found)
+
+    def engine_of(llm):
+        return index.as_query_engine(llm=llm, response_mode=mode, **options)
+
     with serve() as server:
-        if way == "sync":
-            engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
-            response = engine.query(QUESTION)
-        else:
-
-            async def ask():
-                async with async_llm_of(server) as llm:
-                    engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
-                    return await engine.aquery(QUESTION)
-
-            response = asyncio.run(ask())
+        _, response = query(server, engine_of, way)
         prompt = server.requests[0].prompt
     assert [n.node_id for n in response.source_nodes] == [n.node_id for n in found]
     documents = list(dict.fromkeys(place(n)[0] for n in found))  # the best first
@@ -47,28 +37,22 @@ class Reverse(BaseNodePostprocessor):
         return nodes[::-1]
 
 
-def context_of(engine):
-    return str(engine.query(QUESTION))
-
-
-def test_a_prompt_keeps_the_order_of_postprocessors(store, embed_model):
+def test_a_prompt_keeps_the_order_of_postprocessors(index):
     options = {"level": 0, "top_k": 4}
-    plain = HierarchyRetriever(store, embed_model, **options)
-    expected = [n.text for n in reversed(plain.retrieve(QUESTION))]
+    expected = [n.text for n in reversed(index.as_retriever(**options).retrieve(QUESTION))]
 
-    def read(retriever, postprocessors=()):
-        engine = query_engine(retriever, embed_model, response_mode="context_only")
-        engine._node_postprocessors = postprocessors
-        context = context_of(engine)
-        return sorted(expected, key=context.index)
+    def read(**postprocessors):
+        given = {"response_mode": "context_only", **options, **postprocessors}
+        shown = str(index.as_query_engine(**given).query(QUESTION))
+        return sorted(expected, key=shown.index)
 
-    reordering = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
-    assert read(reordering) == read(plain, [Reverse()]) == expected
-    assert read(plain) != expected
+    assert read(postprocessors=[Reverse()]) == read(node_postprocessors=[Reverse()]) == expected
+    assert read() != expected
 
 
-def test_an_engine_with_another_retriever_reads_in_the_same_order(store, embed_model):
-    few, more = (HierarchyRetriever(store, embed_model, level=0, top_k=k) for k in (2, 6))
-    options = {"response_mode": "context_only"}
-    other = query_engine(few, embed_model, **options).with_retriever(more)
-    assert context_of(other) == context_of(query_engine(more, embed_model, **options))
+def test_an_engine_with_another_retriever_reads_in_the_same_order(index):
+    few, more = (
+        index.as_query_engine(level=0, top_k=k, response_mode="context_only") for k in (2, 6)
+    )
+    other = few.with_retriever(index.as_retriever(level=0, top_k=6))
+    assert str(other.query(QUESTION)) == str(more.query(QUESTION))

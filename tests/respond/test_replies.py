@@ -8,10 +8,10 @@ import pytest
 from clients import llm_of
 from hypothesis import example, given
 from hypothesis import strategies as st
+from indexes import built
 from loopback import Fault
 from respond.asking import QUESTION, WAYS, ask, serve, unmarked
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.adapters import with_retries
 from hierindex.models.failures import RequestError
 from hierindex.respond.asking import NEED_LLM
@@ -204,8 +204,7 @@ def test_an_answer_may_speak_of_thoughts(retriever, embed_model, way, said):
 @pytest.mark.parametrize("said", TELLING)
 def test_an_answer_may_quote_what_a_passage_says_of_thoughts(embed_model, tmp_path, said):
     (tmp_path / "tags.txt").write_text(f"On tags. {said}")
-    hierarchy = SemanticHierarchy(embed_model=embed_model)
-    index = HierarchicalIndex.build(tmp_path / "tags.txt", tmp_path / "index", hierarchy=hierarchy)
+    index = built(tmp_path / "tags.txt", tmp_path / "index", model=embed_model)
     with serve(lambda prompt: f"<think>Hm.</think>{said}") as server:
         assert unmarked(index.ask("What of tags?", llm=llm_of(server)).answer) == said
 

@@ -17,7 +17,6 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from loopback import Fault, names_words
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
-from store.trees import tree
 
 from hierindex import BoundedTreeSummarize, HierarchicalIndex, HierarchyRetriever, HierindexError
 from hierindex.errors import InputError, ModelError
@@ -26,8 +25,6 @@ from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Calls
 from hierindex.respond.bounded_tree import Window
 from hierindex.respond.engine import query_engine
-
-NODES = tree()
 
 
 def words(n, start=0):

@@ -11,18 +11,6 @@ from hierindex.errors import IndexNotFoundError, InputError
 from hierindex.retrieve import contents
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """An index of each hierarchy, with its nodes."""
-
-    def made(hierarchy):
-        store = HierarchyStore(tmp_path_factory.mktemp(hierarchy.__name__))
-        store.add(tree(hierarchy))
-        return HierarchicalIndex(store), {n.node_id: n for n in store.get_nodes()}
-
-    return {hierarchy: made(hierarchy) for hierarchy in HIERARCHIES}
-
-
 def entries(listed, parent=None):
     """All nodes of a table of contents with their parents' ids, in order."""
     for node in listed:

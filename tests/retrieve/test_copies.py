@@ -1,13 +1,13 @@
 """Documents that are copies: their passages are shown once, with the places of all."""
 
 import pytest
-from fakes import HashingEmbedding
+from indexes import built as built_of
+from indexes import where
 from llama_index.core.schema import Document, MetadataMode, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from readers import WAYS
 from records import metadata_of
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
+from hierindex import HierarchyStore, Node, Quote, Span
 from hierindex.node import Found
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.selection import without_copies
@@ -30,8 +30,7 @@ def document(name: str, text: str) -> Document:
 
 
 def built(folder, *documents):
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summary_tokens=40, max_children=3)
-    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy, chunk_size=60)
+    return built_of(documents, folder, chunk_size=60, summary_tokens=40, max_children=3)
 
 
 A, C = text_of("a"), text_of("c")
@@ -101,8 +100,7 @@ def test_a_budget_counts_a_text_once(index, alone):
 
 @pytest.mark.parametrize("way", [{}, {"level": 0}, {"mode": "document"}, {"mode": "collapsed"}])
 def test_only_places_that_pass_the_filters_are_shown(index, way):
-    names = MetadataFilter(key="file_name", value=["b.md", "d.md"], operator="in")
-    found = ask(index, filters=MetadataFilters(filters=[names]), **way)
+    found = ask(index, filters=where("in", file_name=["b.md", "d.md"]), **way)
     assert found
     assert set().union(*map(places, found)) == {"b.md", "d.md"}
 

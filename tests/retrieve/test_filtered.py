@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import where
 from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -224,10 +225,6 @@ def test_a_thousand_filters(tmp_path, kind, seed):
     run(kind, seed, 35, tmp_path)
 
 
-def where(**values):
-    return MetadataFilters(filters=[MetadataFilter(key=k, value=v) for k, v in values.items()])
-
-
 def of_two_tenants(folder):
     """A tree whose root stands on documents of both."""
     nodes, store = grown("semantic", random.Random(3), folder)
@@ -244,7 +241,7 @@ def two_tenants(tmp_path_factory):
 def test_a_summary_of_both_passes_neither(two_tenants, operator):
     nodes, store = two_tenants
     root = max(nodes, key=lambda n: Node.of(n).level)
-    one = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a", operator=operator)])
+    one = where(operator, tenant="a")
     assert root.node_id not in {n.node_id for n in store.get_nodes(filters=one)}
     options = {"filters": one, "partial_summaries": True, **ALL}
     level = Node.of(root).level
@@ -277,8 +274,7 @@ def test_a_summary_that_has_lost_a_chunk_passes_nothing_of_chunks(tmp_path):
 )
 def test_a_document_is_named_by_any_operator(two_tenants, operator, value, others):
     nodes, store = two_tenants
-    one = MetadataFilters(filters=[MetadataFilter(key="documents", value=value, operator=operator)])
-    found = [citations(n) for n in store.get_nodes(filters=one)]
+    found = [citations(n) for n in store.get_nodes(filters=where(operator, documents=value))]
     of = {span.document for spans in found for span in spans}
     every = {span.document for n in nodes for span in citations(n)}
     assert of == (every - {"d0.txt"} if others else {"d0.txt"})

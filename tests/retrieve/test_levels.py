@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from histories import documents, history
+from indexes import built as built_of
+from indexes import where
 from llama_index.core.schema import Document
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierarchyRetriever,
     HierarchyStore,
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.errors import InputError, LevelError
+from hierindex.errors import LevelError
 from hierindex.export import to_langchain_documents
 from hierindex.node import shared_section
 from hierindex.retrieve.levels import WORDS, ids_at
@@ -39,10 +39,9 @@ def guide(name: str, topics: str, n: int = 6, title: str = "# The guide of {}\n\
     return Document(id_=name, text=title.format(name) + "\n\n".join(parts), metadata={"by": name})
 
 
-def built(sources: list[Document], uri, kind=SemanticHierarchy, chunk_size=30):
+def built(sources: list[Document], uri, kind=SemanticHierarchy):
     """An index of Markdown, each document with its headings."""
-    hierarchy = kind(HashingEmbedding(), max_children=3, summary_tokens=40)
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=chunk_size)
+    return built_of(sources, uri, kind, chunk_size=30, max_children=3, summary_tokens=40)
 
 
 def with_headings(*sources: Document) -> list[Document]:
@@ -157,14 +156,14 @@ def test_the_first_are_the_best_of_all(index, word, by) -> None:
 
 @pytest.mark.parametrize("word", ["top", "documents", "sections", "chunks"])
 def test_filters_are_evaluated_on_the_chunks_of_the_same_nodes(index, word) -> None:
-    of_a = MetadataFilters(filters=[MetadataFilter(key="by", value="a")])
+    of_a = where(by="a")
     meant = Meant(index.store.get_nodes())
     own = {i for i in at(index, word) if {*meant.of(i)} == {"a"}}
     assert set(at(index, word, filters=of_a)) == own
     some = {i for i in at(index, word) if "a" in meant.of(i)}
     assert set(at(index, word, filters=of_a, partial_summaries=True)) == some
-    text = [MetadataFilter(key="by", value="a", operator="text_match")]  # not exact in LanceDB
-    assert set(at(index, word, filters=MetadataFilters(filters=text))) == own
+    text = where("text_match", by="a")  # not exact in LanceDB
+    assert set(at(index, word, filters=text)) == own
 
 
 @pytest.mark.parametrize(
@@ -244,26 +243,3 @@ def test_top_and_chunks_are_numbers(index) -> None:
     assert set(at(index, ["top", "chunks"])) == set(at(index, [0, highest]))
     for word, number in (("top", highest), ("chunks", 0)):
         assert at(index, word, mode="traversal") == at(index, number, mode="traversal")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"level": "roots"}, "one of top, documents, sections, chunks, .* got 'roots'"),
-        ({"level": [0, "x"]}, "one of top"),
-        ({"level": [[0]]}, "one of top"),
-        ({"level": 1.5}, "a whole number"),
-        ({"level": ["documents", 0]}, "cannot be combined with others, got"),
-        ({"level": ["documents", "sections"]}, "cannot be combined with others"),
-        ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
-        ({"level": "top", "mode": "collapsed"}, "level needs mode"),
-        (
-            {"level": "sections", "rerank": "m"},
-            r"rerank orders the best chunks, .* levels \['sections'\]",
-        ),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_a_level(tmp_path, options, message) -> None:
-    with pytest.raises(InputError, match=message):
-        HierarchyRetriever(HierarchyStore(tmp_path), HashingEmbedding(), **options)

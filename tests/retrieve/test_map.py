@@ -1,30 +1,17 @@
 """The map of an index: every chunk once, under its parent at a level."""
 
 import pytest
-from fakes import HashingEmbedding
-from llama_index.core.schema import Document
-from store.trees import HIERARCHIES, record, tree
+from indexes import built
+from store.trees import HIERARCHIES, record
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError, LevelError
 from hierindex.retrieve import map as maps
 from hierindex.retrieve.map import chunk_map
 
 
-def found(store, *arguments):
-    return chunk_map(store.snapshot(), *arguments)
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """A store of each hierarchy, with its nodes by id."""
-
-    def made(hierarchy):
-        store = HierarchyStore(tmp_path_factory.mktemp(hierarchy.__name__))
-        store.add(tree(hierarchy))
-        return store, {n.node_id: n for n in store.get_nodes()}
-
-    return {hierarchy: made(hierarchy) for hierarchy in HIERARCHIES}
+def found(index, *arguments):
+    return chunk_map(index.store.snapshot(), *arguments)
 
 
 def way_up(nodes, node_id):
@@ -37,9 +24,9 @@ def way_up(nodes, node_id):
 @pytest.mark.parametrize("level", [0, 1, 2, "top"])
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_each_chunk_is_under_its_ancestor_of_the_level(stored, hierarchy, level):
-    store, nodes = stored[hierarchy]
+    index, nodes = stored[hierarchy]
     at = max(record(n).level for n in nodes.values()) if level == "top" else level
-    answer = found(store, level)
+    answer = found(index, level)
     chunks = sorted(node_id for node_id, node in nodes.items() if record(node).level == 0)
     assert [point["id"] for point in answer["points"]] == chunks
     assert answer["chunks"] == len(chunks)
@@ -64,11 +51,11 @@ def test_each_chunk_is_under_its_ancestor_of_the_level(stored, hierarchy, level)
 
 
 def test_all_levels_have_the_same_places_which_are_found_once(stored, monkeypatch):
-    store, _ = stored[SemanticHierarchy]
-    placed = {p["id"]: (p["x"], p["y"]) for p in found(store, 1)["points"]}
+    index, _ = stored[SemanticHierarchy]
+    placed = {p["id"]: (p["x"], p["y"]) for p in found(index, 1)["points"]}
     monkeypatch.setattr(maps, "plane_coordinates", None)
-    assert placed == {p["id"]: (p["x"], p["y"]) for p in found(store, 2)["points"]}
-    again = HierarchyStore(store.uri)
+    assert placed == {p["id"]: (p["x"], p["y"]) for p in found(index, 2)["points"]}
+    again = HierarchicalIndex.open(index.store.uri)
     with pytest.raises(TypeError):
         found(again, 1)
     monkeypatch.undo()
@@ -76,15 +63,15 @@ def test_all_levels_have_the_same_places_which_are_found_once(stored, monkeypatc
 
 
 def test_a_large_index_is_a_sample(stored, monkeypatch):
-    store, _ = stored[SemanticHierarchy]
-    whole = found(store)
-    few = found(store, 1, 5)
+    index, _ = stored[SemanticHierarchy]
+    whole = found(index)
+    few = found(index, 1, 5)
     assert len(few["points"]) == 5
     assert few["chunks"] == whole["chunks"] > 5
     ids = [point["id"] for point in few["points"]]
     assert ids == sorted({*ids})
     monkeypatch.setattr(maps, "MAX_POINTS", 7)
-    sample = found(HierarchyStore(store.uri))
+    sample = found(HierarchicalIndex.open(index.store.uri))
     assert len(sample["points"]) == 7
     assert sample["chunks"] == whole["chunks"]
     assert {p["id"] for p in sample["points"]} < {p["id"] for p in whole["points"]}
@@ -92,22 +79,18 @@ def test_a_large_index_is_a_sample(stored, monkeypatch):
 
 
 def test_an_index_of_one_chunk_and_of_none(tmp_path):
-    index = HierarchicalIndex.build(
-        Document(text="A bridge.", id_="a"),
-        tmp_path,
-        hierarchy=SemanticHierarchy(embed_model=HashingEmbedding()),
-    )
-    (point,) = found(index.store, 0)["points"]
+    index = built({"a": "A bridge."}, tmp_path)
+    (point,) = found(index, 0)["points"]
     assert (point["x"], point["y"], point["parent"]) == (0, 0, None)
     index.store.delete("a")
-    assert found(index.store, 0) == {"points": [], "parents": [], "chunks": 0}
+    assert found(index, 0) == {"points": [], "parents": [], "chunks": 0}
 
 
 def test_what_is_not_there_is_named(stored, tmp_path):
-    store, _ = stored[SemanticHierarchy]
+    index, _ = stored[SemanticHierarchy]
     with pytest.raises(LevelError, match="got level 99"):
-        found(store, 99)
+        found(index, 99)
     with pytest.raises(InputError, match="n must be an integer of at least 1, got 0"):
-        found(store, 1, 0)
+        found(index, 1, 0)
     with pytest.raises(IndexNotFoundError):
-        found(HierarchyStore(tmp_path / "none"))
+        found(HierarchicalIndex.open(tmp_path / "none"))

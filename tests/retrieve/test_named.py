@@ -4,8 +4,8 @@ import asyncio
 from functools import cache
 
 import pytest
+from indexes import built, where
 from llama_index.core.llms import MockLLM
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
 from hierindex.retrieve.named import named_in, names_of_documents
@@ -90,8 +90,8 @@ model = cache(load_embed_model)
 
 
 def build(folder, uri, hierarchy=SemanticHierarchy):
-    made = hierarchy(model(), max_children=4, summary_tokens=40)
-    return HierarchicalIndex.build(folder, uri, hierarchy=made, chunk_size=60)
+    options = {"model": model(), "max_children": 4, "summary_tokens": 40}
+    return built(folder, uri, hierarchy, chunk_size=60, **options)
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +142,7 @@ def test_a_level_that_the_document_lacks_is_not_missed(index, level):
 
 
 def test_filters_hold_for_documents_that_are_named(index):
-    other = MetadataFilter(key="file_name", value="chapter-03.md")
-    answer = index.ask("Summarise ES2009a", filters=MetadataFilters(filters=[other]))
+    answer = index.ask("Summarise ES2009a", filters=where(file_name="chapter-03.md"))
     assert answer.refused
     assert not answer.sources
 
@@ -267,8 +266,8 @@ def test_a_named_document_without_an_answer_is_said_to_have_none_before_others(s
 
 
 def test_filters_may_leave_out_the_document_that_is_named(station):
-    other = MetadataFilters(filters=[MetadataFilter(key="file_name", value="manual.md")])
-    answer = station.ask("What does the lamp of the station burn in quay.md?", filters=other)
+    question = "What does the lamp of the station burn in quay.md?"
+    answer = station.ask(question, filters=where(file_name="manual.md"))
     assert searched(answer) == {"manual.md"}
     said = "Nothing in quay.md that passes the filters answers this; other documents have:"
     assert answer.answer.startswith(said)

@@ -2,15 +2,13 @@
 
 import pytest
 from fakes import HashingEmbedding
-
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from indexes import built
 
 MINUTES = "Minutes\n\n" + "The group compared prices and chose a case for the remote.\n\n" * 20
 
 
 def build(folder, uri):
-    hierarchy = SemanticHierarchy(HashingEmbedding(), max_children=4)
-    return HierarchicalIndex.build(folder, uri, hierarchy=hierarchy, chunk_size=40)
+    return built(folder, uri, chunk_size=40, max_children=4)
 
 
 def found(index, question, **options):
@@ -87,8 +85,7 @@ def test_the_people_and_the_date_of_a_document_are_found_in_all_its_chunks(
     (source / name).write_text(head + TEXT)
     (source / "b.txt").write_text(TEXT)
     index = build(source, tmp_path / "index")
-    retriever = index.as_retriever(by="text", level=0, top_k=9)
-    files = [node.metadata["file_name"] for node in retriever.retrieve(question)]
+    files = found(index, question, top_k=9)
     assert files == [name] * len(files)
     assert len(files) > 1
 
@@ -135,7 +132,5 @@ def test_words_that_ask_count_only_if_there_are_no_others(tmp_path, question, be
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text)
-    hierarchy = SemanticHierarchy(Unmoved())
-    index = HierarchicalIndex.build(tmp_path, tmp_path / "index", hierarchy=hierarchy)
-    found = index.as_retriever(by="context", level=0, top_k=1).retrieve(question)
-    assert [node.metadata["file_name"] for node in found] == [best]
+    index = built(tmp_path, tmp_path / "index", model=Unmoved())
+    assert found(index, question, by="context", top_k=1) == [best]

@@ -4,9 +4,9 @@ import re
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import where
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.utils import get_tokenizer
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from records import metadata_of
 from store.oracle import Oracle
 from store.trees import HIERARCHIES, documents, record, tree
@@ -30,10 +30,6 @@ def n_tokens(found):
 
 def ids(found):
     return [each.node_id for each in found]
-
-
-def by_author(name):
-    return MetadataFilters(filters=[MetadataFilter(key="author", value=name)])
 
 
 @pytest.mark.spread
@@ -159,16 +155,15 @@ def test_of_nothing(index):
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("of", [None, "a.txt"])
 def test_filters(index, nodes, budget, of):
-    ada = by_author("Ada")
+    ada = where(author="Ada")
     found = index.outline(budget, of=of, filters=ada)
     assert found
     assert {*ids(found)} <= Oracle(nodes).passing(ada)
-    assert index.outline(budget, of=of, filters=by_author("nobody")) == []
+    assert index.outline(budget, of=of, filters=where(author="nobody")) == []
 
 
 def test_a_filter_on_levels(index, nodes):
-    one = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=1)])
-    found = index.outline(PLENTY, filters=one)
+    found = index.outline(PLENTY, filters=where(hierindex_level=1))
     assert found
     assert {record(each.node).level for each in found} == {1}
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from indexes import where
 from llama_index.core.schema import MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
-from hierindex import HierarchyRetriever, HierarchyStore
+from hierindex import HierarchyRetriever
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 from hierindex.retrieve.retrieval import CANDIDATES, SHARE, Choice
@@ -21,13 +21,6 @@ class Longest:
     def rank(self, question, texts):
         self.asked.append((question, texts))
         return [100.0 * len(text) for text in texts]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(tree())
-    return store
 
 
 def found(store, embed_model, rerank=None, **options):
@@ -66,11 +59,9 @@ def test_more_results_than_candidates_are_all_reranked(store, embed_model):
 def test_filters_hold_and_nothing_found_asks_no_model(store, embed_model):
     reranker = Longest()
     document = record(tree()[0]).documents[0]
-    where = [MetadataFilter(key="documents", value=document)]
-    best = found(store, embed_model, reranker, filters=MetadataFilters(filters=where))
+    best = found(store, embed_model, reranker, filters=where(documents=document))
     assert {node.citations[0].document for node in best} == {document}
-    nowhere = [MetadataFilter(key="documents", value="nowhere")]
-    assert found(store, embed_model, reranker, filters=MetadataFilters(filters=nowhere)) == []
+    assert found(store, embed_model, reranker, filters=where(documents="nowhere")) == []
     assert len(reranker.asked) == 1
 
 
@@ -82,21 +73,6 @@ def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):
     reranker = Longest()
     assert found(store, embed_model, reranker) == found(store, embed_model)
     assert reranker.asked == []
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mode": "collapsed"}, "chunks, got mode 'collapsed'"),
-        ({"level": 2}, r"levels \[2\]"),
-        ({"level": [0, 1]}, r"levels \[0, 1\]"),
-        ({"mode": "document", "whole_documents": True}, "whole_documents=True"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_combined(store, embed_model, options, message):
-    with pytest.raises(InputError, match=message):
-        found(store, embed_model, Longest(), **options)
 
 
 @pytest.mark.parametrize("scores", [[1.0], [np.nan] * CANDIDATES, None], ids=str)

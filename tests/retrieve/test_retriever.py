@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from indexes import where
 from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
@@ -14,12 +15,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.utils import get_tokenizer
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-)
+from llama_index.core.vector_stores.types import FilterCondition
 from records import metadata_of
 from store.oracle import passing as passing_ids
 from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
@@ -55,11 +51,6 @@ def all_children_in(node, ids):
 
 def highest(nodes):
     return max(record(n).level_max for n in nodes)
-
-
-def where(condition=FilterCondition.AND, **values):
-    filters = [MetadataFilter(key=key, value=value) for key, value in values.items()]
-    return MetadataFilters(filters=filters, condition=condition)
 
 
 @pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
@@ -118,27 +109,38 @@ def test_a_level_that_is_not_there(store, nodes, embed_model, offset):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({"mode": "level"}, "'level' needs a level", id="level without level"),
-        pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
-        pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
-        pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one number", id="two ends"),
-        pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
-        pytest.param({"mode": "tree_traversal"}, "; the nearest is traversal.$", id="of the pack"),
-        pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
-        pytest.param(
-            {"by": "context", "mode": "collapsed"}, "'context' cannot search several", id="context"
+        ({"mode": "level"}, "'level' needs a level"),
+        ({"mode": "collapsed", "level": 1}, "needs mode level or"),
+        ({"mode": "auto", "level": [0, 1]}, "got mode 'auto'"),
+        ({"mode": "document", "level": 0}, "got mode 'document'"),
+        ({"mode": "traversal", "level": (0, 1)}, "takes one number"),
+        ({"mode": "nearest"}, "mode must be one of auto, .*'nearest'"),
+        ({"mode": "tree_traversal"}, "; the nearest is traversal.$"),
+        ({"by": "sparse"}, "by must be one of dense, hybrid, text, context"),
+        ({"by": "context", "mode": "collapsed"}, "'context' cannot search several"),
+        ({"by": "context", "level": [0, 1]}, "cannot search several"),
+        ({"top_k": 0}, "top_k must be an integer of at least 1, got 0"),
+        ({"token_budget": 0}, "token_budget must be .* got 0"),
+        ({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'"),
+        ({"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'"),
+        ({"whole_documents": True}, "whole_documents needs mode 'doc"),
+        ({"level": "roots"}, "one of top, documents, sections, chunks, .* got 'roots'"),
+        ({"level": [0, "x"]}, "one of top"),
+        ({"level": [[0]]}, "one of top"),
+        ({"level": 1.5}, "a whole number"),
+        ({"level": ["documents", 0]}, "cannot be combined with others, got"),
+        ({"level": ["documents", "sections"]}, "cannot be combined with others"),
+        ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
+        ({"level": "top", "mode": "collapsed"}, "level needs mode"),
+        ({"level": "sections", "rerank": "m"}, r"the best chunks, .* levels \['sections'\]"),
+        ({"level": [0, 1], "rerank": "m"}, r"levels \[0, 1\]"),
+        ({"mode": "collapsed", "rerank": "m"}, "chunks, got mode 'collapsed'"),
+        (
+            {"mode": "document", "whole_documents": True, "rerank": "m"},
+            "whole_documents=True",
         ),
-        pytest.param({"by": "context", "level": [0, 1]}, "cannot search several", id="two levels"),
-        pytest.param({"level": "1"}, "level must be a whole number", id="level in words"),
-        pytest.param({"top_k": 0}, "top_k must be an integer of at least 1, got 0", id="no top_k"),
-        pytest.param({"token_budget": 0}, "token_budget must be .* got 0", id="no budget"),
-        pytest.param({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'", id="no walk"),
-        pytest.param(
-            {"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'", id="walk"
-        ),
-        pytest.param({"whole_documents": True}, "whole_documents needs mode 'doc", id="whole"),
     ],
+    ids=str,
 )
 def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, options, says):
     with pytest.raises(InputError, match=says) as caught:
@@ -149,15 +151,11 @@ def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, opt
 
 FILTERS = {
     "one author": where(author="Ada"),
-    "either author": where(FilterCondition.OR, author="Bo", hierindex_level=3),
-    "not an author": where(FilterCondition.NOT, author="Ada"),
+    "either author": where(condition=FilterCondition.OR, author="Bo", hierindex_level=3),
+    "not an author": where(condition=FilterCondition.NOT, author="Ada"),
     "a kind": where(hierindex_kind="extractive"),
     "another level": where(hierindex_level=0),
-    "documents": MetadataFilters(
-        filters=[
-            MetadataFilter(key="documents", value=["b.txt", "c.txt"], operator=FilterOperator.ANY)
-        ]
-    ),
+    "documents": where("any", documents=["b.txt", "c.txt"]),
 }
 
 
@@ -232,7 +230,8 @@ def test_an_empty_folder_has_nothing_to_find(tmp_path, embed_model, folder):
 
 
 def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
-    filters = where(FilterCondition.OR, hierindex_kind="extractive", hierindex_level=0)
+    either = {"hierindex_kind": "extractive", "hierindex_level": 0}
+    filters = where(condition=FilterCondition.OR, **either)
     for levels in ([0, 1], [2], (1, 2)):
         options = {"level": levels, "filters": filters, "top_k": 5}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)

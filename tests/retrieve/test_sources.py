@@ -7,11 +7,20 @@ from fakes import HashingEmbedding
 from histories import documents, history
 from hypothesis import given
 from hypothesis import strategies as st
+from indexes import built as built_of
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from pdfs import Typed, typed
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    Node,
+    Quote,
+    SemanticHierarchy,
+    Span,
+    read_documents,
+)
 from hierindex.errors import InputError
 from hierindex.retrieve.sources import SourcePassage, Stretch, source_passages, stretches_of
 
@@ -20,10 +29,8 @@ TEXT = "\n\n".join([" ".join(SENTENCES[:6]), " ".join(SENTENCES[6:])])
 
 
 def built(sources, uri: Path, **options) -> HierarchicalIndex:
-    model = HashingEmbedding(model_name="known")
-    hierarchy = SemanticHierarchy(model, max_children=3, summary_tokens=40)
-    options = {"chunk_size": 30, **options}
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, **options)
+    options = {"chunk_size": 30, "max_children": 3, "summary_tokens": 40, **options}
+    return built_of(sources, uri, model=HashingEmbedding(model_name="known"), **options)
 
 
 def passage_at(snapshot, span: Span, context: int) -> SourcePassage:
@@ -69,7 +76,7 @@ def test_passages_are_those_of_the_documents_after_any_history(tmp_path, seed):
 
 
 def test_a_chunk_is_shown_between_whole_sentences(tmp_path):
-    index = built([Document(text=TEXT, id_="a")], tmp_path, chunk_size=45)
+    index = built({"a": TEXT}, tmp_path, chunk_size=45)
     node = next(n for n in index.store.get_nodes() if SENTENCES[4] in n.text)
     (passage,) = index.sources(node.node_id, context=100)
     assert passage.text == node.text
@@ -85,7 +92,7 @@ def test_a_chunk_is_shown_between_whole_sentences(tmp_path):
 
 
 def test_adjoining_citations_are_one_passage_with_the_place_of_its_start(tmp_path):
-    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    index = built({"a": TEXT}, tmp_path)
     starts = [TEXT.index(sentence) for sentence in SENTENCES]
     spans = [
         Span("a", starts[i], starts[i] + len(SENTENCES[i]), page=i, section=f"{i}")
@@ -124,7 +131,7 @@ def test_nothing_of_a_deleted_document_is_shown(tmp_path):
 
 
 def test_no_text_is_shown_across_a_deleted_chunk(tmp_path):
-    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    index = built({"a": TEXT}, tmp_path)
     leaves = [n for n in index.store.get_nodes() if not Node.of(n).level]
     leaves.sort(key=lambda node: node.start_char_idx)
     index.store.delete_nodes([leaves[2].node_id])
@@ -148,8 +155,6 @@ FILES = {
 
 
 def test_files_of_any_kind_are_opened_as_read(tmp_path):
-    from hierindex import read_documents
-
     folder = tmp_path / "files"
     folder.mkdir()
     for name, data in FILES.items():
@@ -169,8 +174,7 @@ def test_files_of_any_kind_are_opened_as_read(tmp_path):
 def test_chunks_of_other_splitters_are_opened_too(tmp_path, splitter):
     """Those that overlap, and those that leave something out."""
     texts = {"a": f"# Log\n\n{TEXT}\n\n# Day\n\n{SENTENCES[0]}"}
-    documents = [Document(text=texts["a"], id_="a")]
-    check(built(documents, tmp_path, splitter=splitter), texts)
+    check(built(texts, tmp_path, splitter=splitter), texts)
 
 
 def test_a_chunk_without_a_place_cannot_be_opened(tmp_path):
@@ -192,7 +196,7 @@ def test_an_edited_chunk_is_not_shown_as_its_source(tmp_path):
 
 
 def test_context_is_a_number_of_characters(tmp_path):
-    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    index = built({"a": TEXT}, tmp_path)
     for context in (-1, "9", 1.5, None):
         with pytest.raises(InputError, match="context must be an integer of at least 0"):
             index.sources(index.info()["roots"][0], context=context)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from agent import agent
 from fakes import HashingEmbedding
 from records import replace_all
 from serve.conftest import Http
@@ -123,36 +124,56 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
     assert loaded == ["hashing", "other"]
 
 
-COMMAND = "serve", "--index", "index", "--port", "0"
+def over_http(url: str, opened: ExitStack) -> int:
+    """The generation that a server answers from; the connection is kept."""
+    client = opened.enter_context(httpx.Client(base_url=url, timeout=PATIENCE))
+    (path,) = (path for path in ("/health", "/api/index") if client.get(path).is_success)
+    return client.get(path).json()["generation"]
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
-def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) -> None:
-    with serving(*COMMAND) as (served, said):
-        (url,) = re.fullmatch(
-            r"hierindex: Answering questions on index until Ctrl-C, at "
-            r"(http://127.0.0.1:\d+/)\n",
-            said,
-        ).groups()
-        with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
-            assert client.get("/health").json()["generation"] == 1
-            with ExitStack() as opened:
-                address = urlsplit(url).hostname, urlsplit(url).port
-                asking = [opened.enter_context(closing(HTTPConnection(*address))) for _ in range(4)]
-                for connection in asking:
-                    connection.request("GET", "/health")
-                    connection.getresponse().read()
-                for connection in asking:
-                    connection.request("POST", "/outline", "{}")
-                time.sleep(0.2)  # until they are read; others are not answered
-                os.kill(served.pid, number)
-                assert [connection.getresponse().status for connection in asking] == [200] * 4
-            served.join(PATIENCE)
-        assert served.exitcode == 0
+def over_mcp(url: str, opened: ExitStack) -> int:
+    with agent(url) as client:
+        return client.reply("outline")["generation"]
+
+
+COMMANDS = {
+    "serve": ((), "Answering questions on index", over_http),
+    "explore": (("--no-browser",), "Exploring index", over_http),
+    "mcp": (("--http",), "Serving", over_mcp),
+}
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_serves_until_it_is_stopped(own, serving, tmp_path, command, number) -> None:
+    options, says, generation = COMMANDS[command]
+    with serving(command, "--index", "index", "--port", "0", *options) as (process, said):
+        at = r"(http://127.0.0.1:\d+/(?:mcp)?)"
+        (url,) = re.fullmatch(rf"hierindex: {says} until Ctrl-C, at {at}\n", said).groups()
+        with ExitStack() as opened:
+            assert generation(url, opened) == 1
+            os.kill(process.pid, number)
+            process.join(PATIENCE)
+        assert process.exitcode == 0
     assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
     assert (tmp_path / "out").read_text() == ""
+
+
+def test_what_was_sent_is_answered_before_the_command_ends(own, serving) -> None:
+    with serving("serve", "--index", "index", "--port", "0") as (process, said):
+        url = urlsplit(said.split()[-1])
+        with ExitStack() as opened:
+            address = url.hostname, url.port
+            asking = [opened.enter_context(closing(HTTPConnection(*address))) for _ in range(4)]
+            for connection in asking:
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+            for connection in asking:
+                connection.request("POST", "/outline", "{}")
+            time.sleep(0.2)  # until they are read; others are not answered
+            os.kill(process.pid, signal.SIGTERM)
+            assert [connection.getresponse().status for connection in asking] == [200] * 4
 
 
 def test_what_is_being_answered_is_finished(own, monkeypatch) -> None:

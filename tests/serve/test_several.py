@@ -10,11 +10,11 @@ from threading import Event
 import httpx
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document
+from indexes import built
 from loopback import Fault, LoopbackServer, quotes_sentences
 from serve.conftest import PATIENCE, Http
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.models.llm import load_llm
 from hierindex.serve import serve
@@ -38,9 +38,7 @@ def streamed(url: str, path: str, asked: dict) -> httpx.Response:
 def other(tmp_path) -> HierarchicalIndex:
     """An index of one document, of otters."""
     text = " ".join(f"The otter sold a boat on day {day}." for day in range(40))
-    hierarchy = SemanticHierarchy(HashingEmbedding())
-    document = Document(text=text, id_="otters.txt")
-    return HierarchicalIndex.build(document, tmp_path / "otters", hierarchy=hierarchy)
+    return built({"otters.txt": text}, tmp_path / "otters")
 
 
 @pytest.fixture
@@ -53,10 +51,8 @@ def both(own, other):
 
 
 def test_each_request_names_one_index_and_reads_no_other(both) -> None:
-    for name, documents in {
-        "met": {"a.txt", "b.txt", "c.txt", "d.txt"},
-        "sold": {"otters.txt"},
-    }.items():
+    met = {"a.txt", "b.txt", "c.txt", "d.txt"}
+    for name, documents in {"met": met, "sold": {"otters.txt"}}.items():
         found = both.ask(f"/{name}/retrieve", question="otter harbour", top_k=50)["nodes"]
         read = {place["document"] for node in found for place in node["citations"]}
         assert read

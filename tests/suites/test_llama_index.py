@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import documents_of
 from llama_index.core import Settings
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
@@ -21,7 +22,7 @@ from llama_index.core.query_engine import (
 )
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever
-from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
@@ -52,25 +53,30 @@ class Chooses(MockLLM):
 # Ingestion
 
 
+def pipeline_of(kind, **options) -> IngestionPipeline:
+    model = HashingEmbedding()
+    steps = [
+        SentenceSplitter(chunk_size=60, chunk_overlap=0),
+        model,
+        kind(embed_model=model, summary_tokens=60),
+    ]
+    return IngestionPipeline(transformations=steps, **options)
+
+
 @pytest.fixture(params=HIERARCHIES, ids=lambda kind: kind.method)
 def ingest(request, tmp_path):
     """A store, and a function that runs documents through a pipeline with a docstore into it."""
     store, docstore = HierarchyStore(tmp_path / "index"), SimpleDocumentStore()
 
     def run(strategy: DocstoreStrategy, **texts: str) -> list:
-        model = HashingEmbedding()
-        pipeline = IngestionPipeline(
-            transformations=[
-                SentenceSplitter(chunk_size=60, chunk_overlap=0),
-                model,
-                request.param(embed_model=model, summary_tokens=60),
-            ],
+        pipeline = pipeline_of(
+            request.param,
             vector_store=store,
             docstore=docstore,
             docstore_strategy=strategy,
             disable_cache=True,
         )
-        return pipeline.run(documents=[Document(id_=i, text=t) for i, t in texts.items()])
+        return pipeline.run(documents=documents_of(texts))
 
     return store, run
 
@@ -120,39 +126,20 @@ def test_duplicates_only_keep_both_texts_of_one_document(ingest) -> None:
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=lambda kind: kind.method)
 def test_a_pipeline_goes_on_from_its_folder(kind, tmp_path) -> None:
-    def pipeline() -> IngestionPipeline:
-        model = HashingEmbedding()
-        return IngestionPipeline(
-            transformations=[SentenceSplitter(chunk_size=60, chunk_overlap=0), kind(model)],
+    first, second = (
+        pipeline_of(
+            kind,
             docstore=SimpleDocumentStore(),
             docstore_strategy=DocstoreStrategy.DUPLICATES_ONLY,
         )
-
-    first = pipeline()
-    nodes = first.run(documents=[Document(id_="a", text=text("anchor"))])
+        for _ in range(2)
+    )
+    nodes = first.run(documents=documents_of({"a": text("anchor")}))
     assert any(NodeRelationship.CHILD in node.relationships for node in nodes)
     first.persist(str(tmp_path))
-    second = pipeline()
     second.load(str(tmp_path))
-    assert second.run(documents=[Document(id_="a", text=text("anchor"))]) == []
-    assert second.run(documents=[Document(id_="a", text=text("dough"))])
-
-
-@pytest.mark.parametrize("kind", HIERARCHIES, ids=lambda kind: kind.method)
-def test_an_async_pipeline_makes_the_same_tree(kind) -> None:
-    def pipeline() -> IngestionPipeline:
-        return IngestionPipeline(
-            transformations=[
-                SentenceSplitter(chunk_size=60, chunk_overlap=0),
-                kind(HashingEmbedding()),
-            ],
-            disable_cache=True,
-        )
-
-    document = Document(id_="a", text=text("anchor"))
-    nodes = pipeline().run(documents=[document])
-    again = asyncio.run(pipeline().arun(documents=[document]))
-    assert [node.node_id for node in again] == [node.node_id for node in nodes]
+    assert second.run(documents=documents_of({"a": text("anchor")})) == []
+    assert second.run(documents=documents_of({"a": text("dough")}))
 
 
 # Retrievers
@@ -203,13 +190,6 @@ def test_llama_indexs_engine_reads_what_the_retriever_finds(index, mode) -> None
     assert ids(response.source_nodes) == ids(retriever.retrieve(QUESTION))
     assert str(response)
     assert str(asyncio.run(engine.aquery(QUESTION))) == str(response)
-
-
-def test_a_response_is_streamed(index) -> None:
-    engine = index.as_query_engine(llm=MockLLM(), level=0, streaming=True)
-    response = engine.query(QUESTION)
-    assert "".join(response.response_gen)
-    assert response.source_nodes
 
 
 def test_citations_are_of_the_sources(index) -> None:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 
-import httpx
 import pytest
 from agent import agent
 from llama_index.core.agent.workflow import FunctionAgent
@@ -16,7 +15,7 @@ from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import METHOD_NOT_FOUND
-from serve.mcp.test_transports import ENVIRONMENT, HELLO, TEXTS, path
+from serve.mcp.test_transports import ENVIRONMENT, TEXTS, path
 
 QUESTION = "Which harbour met a lantern?"
 TOOLS = {"outline", "search", "expand", "read", "fetch"}
@@ -42,12 +41,6 @@ def test_an_agent_finds_its_way_over_streamable_http(stdio) -> None:
         assert process.wait(60) == 0
 
 
-def test_only_what_there_is_is_announced(mcp_url) -> None:
-    with agent(mcp_url) as client:
-        announced = client.client.server_capabilities.model_dump(exclude_none=True)
-    assert {*announced} == {"tools"}
-
-
 @pytest.mark.parametrize("kind", ["prompts", "resources", "resource_templates"])
 def test_a_client_that_lists_other_things_goes_on(mcp_url, kind) -> None:
     async def use() -> None:
@@ -60,17 +53,6 @@ def test_a_client_that_lists_other_things_goes_on(mcp_url, kind) -> None:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
 
     asyncio.run(use())
-
-
-@pytest.mark.parametrize(
-    "accept", ["text/event-stream", "application/json", "application/json, text/event-stream"]
-)
-def test_a_client_may_accept_one_form_of_answer(mcp_url, accept) -> None:
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    answer = httpx.post(mcp_url, json=hello, headers={"Accept": accept})
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"].partition(";")[0] in accept
-    assert '"serverInfo"' in answer.text
 
 
 # LlamaIndex's tools

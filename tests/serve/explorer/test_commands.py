@@ -37,7 +37,6 @@ def test_a_report_is_written(hierindex, own, tmp_path) -> None:
         (("report", "--out", "x.html", "--max-mb", "0.001"), "less than the page"),
         (("report", "--out", "x.html", "--max-mb", "1e308"), "'--max-mb'"),
         (("explore", "--port", "99999"), "Cannot listen on 127.0.0.1:99999"),
-        (("explore", "--host", "192.0.2.1", "--port", "0"), "Cannot listen on 192.0.2.1:0"),
     ],
 )
 def test_errors_are_sentences(hierindex, tmp_path, args, said) -> None:

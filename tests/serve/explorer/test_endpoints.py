@@ -8,20 +8,14 @@ from typing import Any
 import httpx
 import pytest
 from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document, TextNode
 from pydantic import Field
 from records import metadata_of, replace_all
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    HierarchyStore,
-    Quote,
-    SemanticHierarchy,
-    Span,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.serve import explore
 from hierindex.serve.explorer.endpoints import PART
 from hierindex.text.display import Mark, displayed, marks_of
@@ -102,11 +96,7 @@ def test_the_parts_of_a_document_are_its_text(client) -> None:
 def test_a_character_is_in_its_part(tmp_path) -> None:
     texts = ["one\n\n" * 9000, "two " * 9000, "three\n" * 9000, "🧪" * 30_000]
     text = "\n\n".join(texts)
-    documents = [Document(text=text, id_="long"), Document(text="short", id_="short")]
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(
-        documents, tmp_path / "index", hierarchy=hierarchy, chunk_size=9000
-    )
+    index = built({"long": text, "short": "short"}, tmp_path, DocumentHierarchy, chunk_size=9000)
     for client in client_of(index):
         first = client.json("document", document="long")
         assert first["length"] == len(text)
@@ -177,16 +167,11 @@ def test_an_overview_quotes_the_largest_parts(index, client) -> None:
 
 
 def test_an_overview_quotes_a_large_document_first(tmp_path) -> None:
-    sizes = {"mill": 60, "barn": 10, "cart": 10}
-    documents = [
-        Document(text=" ".join(f"The {name} has {i} doors of oak." for i in range(n)), id_=name)
-        for name, n in sizes.items()
-    ]
-    hierarchy = SemanticHierarchy(HashingEmbedding())
-    index = HierarchicalIndex.build(
-        documents, tmp_path / "index", hierarchy=hierarchy, chunk_size=60
-    )
-    for client in client_of(index):
+    texts = {
+        name: " ".join(f"The {name} has {i} doors of oak." for i in range(n))
+        for name, n in {"mill": 60, "barn": 10, "cart": 10}.items()
+    }
+    for client in client_of(built(texts, tmp_path, chunk_size=60)):
         first, *others = client.json("overview")["quotes"]
     assert (first["document"], len(others)) == ("mill", 2)
     assert first["share"] == pytest.approx(0.75, abs=0.05)
@@ -201,8 +186,7 @@ def test_an_overview_tells_documents_apart(tmp_path) -> None:
             zip(texts, names, ("Ada", "Bo", "Bo", "Ada"), strict=True)
         )
     ]
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy)
+    index = built(documents, tmp_path, DocumentHierarchy)
     for client in client_of(index):
         overview = client.json("overview")
     keys = {each["key"]: each["values"] for each in overview["keys"]}
@@ -241,12 +225,7 @@ def test_words_are_found_in_titles_and_chunks(index, client) -> None:
 
 def test_a_found_node_has_the_sentence_with_the_words_and_its_place(tmp_path) -> None:
     text = "The ferry left. Two gulls slept on a harbour wall. Gulls are birds."
-    index = HierarchicalIndex.build(
-        Document(text=text, id_="a.txt"),
-        tmp_path,
-        hierarchy=DocumentHierarchy(embed_model=HashingEmbedding()),
-    )
-    for client in client_of(index):
+    for client in client_of(built({"a.txt": text}, tmp_path, DocumentHierarchy)):
         found = client.json("search", q="gull on the walls")
         assert found["words"] == ["gull", "wall", "walls"]
         *_, chunk = found["nodes"]
@@ -269,12 +248,7 @@ def test_texts_come_with_their_display(tmp_path) -> None:
         "# On *mills*\n\nThe `sails` of a mill turn in any wind that blows from\nthe [sea](a.md).\n"
         "\n" + "Far off, the miller grinds corn, and nobody hears of it.\n\n" * 500
     )
-    index = HierarchicalIndex.build(
-        Document(text=text, id_="a.md"),
-        tmp_path,
-        hierarchy=DocumentHierarchy(embed_model=HashingEmbedding()),
-    )
-    for client in client_of(index):
+    for client in client_of(built({"a.md": text}, tmp_path, DocumentHierarchy)):
         for part in (0, 1):
             found = client.json("document", document="a.md", part=part)
             first, last = found["paragraphs"][0], found["paragraphs"][-1]

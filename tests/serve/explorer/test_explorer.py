@@ -1,9 +1,5 @@
 """The explorer from its start to its end, in this process and in one of its own."""
 
-import os
-import re
-import signal
-
 import httpx
 import pytest
 
@@ -54,21 +50,3 @@ def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
     uninstall(missing)
     with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
         explore(own, 0)
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
-def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) -> None:
-    command = "explore", "--index", "index", "--port", "0", "--no-browser"
-    with serving(*command) as (process, said):
-        (url,) = re.fullmatch(
-            r"hierindex: Exploring index until Ctrl-C, at (http://127.0.0.1:\d+/)\n", said
-        ).groups()
-        with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
-            assert client.get("/api/index").json()["generation"] == 1
-            os.kill(process.pid, number)
-            process.join(PATIENCE)
-        assert process.exitcode == 0
-    assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
-    assert (tmp_path / "out").read_text() == ""

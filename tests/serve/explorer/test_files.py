@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import TextNode
 from pdfs import pdf_of
 from records import metadata_of
 from serve.conftest import client_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, Quote, Span
+from hierindex import DocumentHierarchy, Quote, Span
 
 HTML = "<!DOCTYPE html><title>Mill</title><script>alert(1)</script><p>The mill is old.</p>"
 
@@ -21,11 +22,6 @@ def mail() -> bytes:
     message.set_content("The harvest begins on Monday.")
     message.add_attachment("Rye first, then wheat.", filename="plan.txt")
     return bytes(message)
-
-
-def built(source, tmp_path: Path) -> HierarchicalIndex:
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    return HierarchicalIndex.build(source, tmp_path / "index", hierarchy=hierarchy)
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def folder(tmp_path) -> Path:
 
 @pytest.fixture
 def client(folder, tmp_path):
-    yield from client_of(built(folder, tmp_path))
+    yield from client_of(built(folder, tmp_path / "index", DocumentHierarchy))
 
 
 @pytest.mark.parametrize(
@@ -100,6 +96,7 @@ def test_an_id_that_leads_outside_of_its_source_opens_nothing(own, own_client, f
 
 
 def test_the_source_can_be_the_file_itself(folder, tmp_path) -> None:
-    for client in client_of(built(folder / "barn.pdf", tmp_path)):
+    index = built(folder / "barn.pdf", tmp_path / "index", DocumentHierarchy)
+    for client in client_of(index):
         answer = client.get("/api/file", params={"document": "barn.pdf"})
         assert answer.content == (folder / "barn.pdf").read_bytes()

@@ -1,19 +1,12 @@
 """Agents whose index changes while they read."""
 
-import pytest
-from fakes import HashingEmbedding
+from indexes import built
 from serve.mcp.conftest import agent_of
 from store.trees import columns_of, documents, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 
 QUESTION = "harbour and lantern"
-
-
-@pytest.fixture
-def built(tmp_path) -> HierarchicalIndex:
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summary_tokens=60)
-    return HierarchicalIndex.build(documents(), tmp_path / "built", hierarchy=hierarchy)
 
 
 def test_a_cursor_ends_with_its_generation(own, own_agent) -> None:
@@ -31,21 +24,21 @@ def test_a_cursor_ends_with_its_generation(own, own_agent) -> None:
     assert [each["id"] for each in again["results"]] == [each["id"] for each in first["results"]]
 
 
-def test_nothing_of_a_deleted_document_is_read(built) -> None:
-    gone = "b.txt"
-    ids = columns_of(built.store, "id", "documents")
+def test_nothing_of_a_deleted_document_is_read(tmp_path) -> None:
+    index, gone = built(documents(), tmp_path, summary_tokens=60), "b.txt"
+    ids = columns_of(index.store, "id", "documents")
     of_it = [i for i, of in zip(ids["id"], ids["documents"], strict=True) if of == [gone]]
-    with agent_of(built) as client:
+    with agent_of(index) as client:
         before = client.reply("read", id=gone)
         assert client.reply("read", id=of_it[0])["text"]
-        built.delete(gone)
+        index.delete(gone)
         for name in (gone, of_it[0], f"{gone}#char=0,10"):
             assert "No node and no document" in client.sentence("read", id=name)
         said = [client.said("outline", budget=5000)]
-        for level in range(built.info()["levels"][-1]["level"] + 1):
+        for level in range(index.info()["levels"][-1]["level"] + 1):
             for part in client.parts("search", query=before["text"][:500], level=level):
                 said += [str(part)]
-        for node_id in columns_of(built.store, "id")["id"]:
+        for node_id in columns_of(index.store, "id")["id"]:
             said += [client.said(tool, id=node_id) for tool in ("expand", "read")]
     for text in said:
         assert gone not in text

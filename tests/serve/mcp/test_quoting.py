@@ -5,12 +5,11 @@ import re
 from urllib.parse import quote
 
 import pytest
-from agent import agent
-from fakes import HashingEmbedding
+from indexes import built
 from llama_index.core.schema import Document
+from serve.mcp.conftest import agent_of
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.serve.mcp.server import INSTRUCTIONS, server_of
+from hierindex.serve.mcp.server import INSTRUCTIONS
 from hierindex.unsafe import UNSAFE
 
 EVIL = "zebra"  # a word of each text that is not to pass for the server's
@@ -51,16 +50,14 @@ def hostile(tmp_path_factory):
         )
         for name, text in SAYINGS.items()
     ]
-    uri = tmp_path_factory.mktemp("hostile") / "index"
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summary_tokens=60)
-    return HierarchicalIndex.build(documents, uri, hierarchy=hierarchy, chunk_size=128)
+    return built(documents, tmp_path_factory.mktemp("hostile"), chunk_size=128, summary_tokens=60)
 
 
 @pytest.fixture(scope="module")
 def calls(hostile):
     """The results of all tools over all nodes."""
     ids = [node.node_id for node in hostile.store.get_nodes()]
-    with agent(server_of({"": HierarchicalIndex(hostile.store, HashingEmbedding())})) as client:
+    with agent_of(hostile) as client:
         asked = [("outline", {"budget": 5000})]
         asked += [("search", {"query": text[:1000]}) for text in SAYINGS.values()]
         asked += [("search", {"query": EVIL, "level": level}) for level in ("top", "documents")]

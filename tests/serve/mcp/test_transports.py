@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -124,23 +123,6 @@ def test_a_page_of_another_site_is_refused(own) -> None:
             assert (answer.status_code, [*answer.json()]) == (403, ["error"])
         too_long = httpx.post(url, json={"x": "x" * 5_000_000})
         assert too_long.status_code == 413
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
-)
-def test_the_command_serves_over_http_until_it_is_stopped(own, serving, tmp_path, number) -> None:
-    with serving("mcp", "--index", "index", "--http", "--port", "0") as (process, said):
-        (url,) = re.fullmatch(
-            r"hierindex: Serving until Ctrl-C, at (http://127.0.0.1:\d+/mcp)\n", said
-        ).groups()
-        with agent(url) as client:
-            assert client.reply("outline")["generation"] == 1
-        os.kill(process.pid, number)
-        process.join(PATIENCE)
-        assert process.exitcode == 0
-    assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
-    assert (tmp_path / "out").read_text() == ""
 
 
 @pytest.mark.parametrize(
