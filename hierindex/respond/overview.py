@@ -23,7 +23,7 @@ from hierindex.text.sentences import Sentence, tokens
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
-SIXTH = 6  # sentences of a part, of which one is quoted
+FOURTH = 4  # sentences of a part, of which one is quoted
 UNTITLED_PART = 1 / 8  # of the text of a document without headings
 MOST_TITLES = 70  # characters of the titles of a group
 
@@ -59,7 +59,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     leads = {i: _lead(name, share[i] if shares and name else None) for i, name in names.items()}
 
     def most(i: int) -> int:
-        return max(1, min(MOST_OF_PART, round(10 * share[i]), len(best[i]) // SIXTH))
+        return max(1, min(MOST_OF_PART, round(10 * share[i]), len(best[i]) // FOURTH))
 
     lines = [
         (n, -share[i], i, first)

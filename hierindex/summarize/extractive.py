@@ -45,8 +45,8 @@ END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
 DEPENDS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
     r"|but|or|because|however|instead|also|both|another|otherwise|similarly|likewise|finally|now"
-    r"|moreover|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose)|such)"
-    r"|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
+    r"|moreover|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose))"
+    r"|in such|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
     r"|(?:first|second|third|next|last)(?:ly)?,"
     r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
     r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
@@ -73,8 +73,14 @@ OPENINGS = re.compile(  # sections that tell what a document is about
     r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
     re.IGNORECASE,
 )
-FALTERS = re.compile(  # also words that are said twice, or begun twice: "th the"
-    r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b", re.IGNORECASE
+FALTERS = re.compile(  # also words that are said twice, or begun twice: "we don't we", "th the"
+    r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
+    re.IGNORECASE,
+)
+PERSONAL = re.compile(  # about the speaker
+    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|see|right|now|um+|uh+|oh|i mean"
+    r"|you know|anyway)\b[\s,.]*)*(?:i|let)\b",
+    re.IGNORECASE,
 )
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
@@ -113,7 +119,7 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.5
     if DEPENDS.match(text):
         weight *= 0.7
-    if POINTS.search(text):
+    if POINTS.search(text) or PERSONAL.match(text):
         weight *= 0.5
     if BOILERPLATE.search(text):
         weight *= PART
