@@ -1,4 +1,4 @@
-"""Salience of sentences by LexRank and by contrast, and selection of salient sentences."""
+"""Salience of sentences by LexRank and by topics, and selection of salient sentences."""
 
 from typing import TYPE_CHECKING
 
@@ -75,29 +75,45 @@ def opening(document: Ints1d) -> Floats1d:
     return 1 / place
 
 
-def contrast(S: "csr_array", part: Ints1d) -> Floats1d:
-    """Return how typical the words of each sentence are of its part, compared to other parts.
+def topicality(X: "csr_array", part: Ints1d, n_words: Ints1d) -> Floats1d:
+    """Return how much each sentence says about the topics of its part.
+
+    A word's weight is log(n) * (1 + log(n_parts / m)), where n is the number of sentences of the
+    part that contain it, and m the number of parts that do. A word that is in no other sentence of
+    its part has no weight, and is no topic.
 
     Parameters
     ----------
-    S : (n_sentences, n_words) csr_array
-        Unit vectors without negative entries.
+    X : (n_sentences, n_terms) csr_array
+        A nonzero entry for each distinct word of a sentence.
     part : (n_sentences,) int
+    n_words : (n_sentences,) positive int
+        The lengths of the sentences, including words that X does not have.
 
     Returns
     -------
-    (n_sentences,) floats
-        The product of a sentence with m + max(m - a, 0), where m is the mean of its part and a the
-        mean of all sentences.
-    """
-    from scipy.sparse import csr_array
+    (n_sentences,) floats, at least 0
+        The mean weight of a sentence's words, times the share of its words in X that are topics.
 
-    n, (names, part) = S.shape[0], np.unique(part, return_inverse=True)
-    ones = np.ones(n) / np.maximum(np.bincount(part), 1)[part]
-    mean = csr_array((ones, (part, np.arange(n))), shape=(len(names), n)) @ S  # (n_parts, n_words)
-    of_all = np.asarray(S.sum(axis=0)).ravel() / max(n, 1)
-    mean.data += np.maximum(mean.data - of_all[mean.indices], 0.0)
-    return np.asarray(S.multiply(mean[part]).sum(axis=1)).ravel()
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> X = csr_array([[1, 0, 0], [1, 1, 0], [1, 0, 1]])
+    >>> topicality(X, np.zeros(3, dtype=np.int64), np.array([1, 2, 4])).round(2).tolist()
+    [1.1, 0.27, 0.14]
+    """
+    n, n_terms = X.shape
+    row = np.repeat(np.arange(n), np.diff(X.indptr))
+    parts, part = np.unique(part, return_inverse=True)
+    cells, cell, counts = np.unique(
+        part[row] * n_terms + X.indices, return_inverse=True, return_counts=True
+    )
+    n_within, n_parts = counts[cell], np.bincount(cells % n_terms, minlength=n_terms)[X.indices]
+    weights = np.log(n_within) * (1 + np.log(len(parts) / n_parts))
+    total, n_topics, n_distinct = (
+        np.bincount(row, weights=of, minlength=n) for of in (weights, n_within > 1, n_within > 0)
+    )
+    return np.asarray(total / n_words * n_topics / np.maximum(n_distinct, 1))
 
 
 def select_sentences(

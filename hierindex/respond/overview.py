@@ -1,12 +1,13 @@
 """Answers to questions about the whole: the parts of the text, with sentences of each."""
 
 import json
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
-from typing import NamedTuple
 
 from hierindex.core.titles import first_words
-from hierindex.node import TITLE, Node, Span
+from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted
 from hierindex.retrieve.outline import name_of_part
@@ -22,92 +23,109 @@ from hierindex.text.sentences import Sentence, tokens
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
+FOURTH = 4  # sentences of a part, of which one is quoted
+UNTITLED_PART = 1 / 8  # of the text of a document without headings
 MOST_TITLES = 70  # characters of the titles of a group
-
-
-class Part(NamedTuple):
-    """A part of an overview: its nodes, by their positions among the found ones, with one name.
-
-    The `lead` of its first sentence is the name or, for a group, the titles of some documents.
-    """
-
-    name: str
-    lead: str
-    nodes: list[int]
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
     """Return an overview: for each part its name, its share of the text, and its best sentences.
 
-    A part is a node, or consecutive nodes of one document with the same heading. It has a sentence
-    for each tenth of the text, at least one and at most three. If not all fit the budget, the parts
-    with the largest shares are kept and the others are only named. Only nodes of an outline have
-    shares; for others, the best scores are kept. A single node has more of its text, and the titles
-    of its children.
+    A part has a sentence for each tenth of the text, at least one and at most three. If not all fit
+    the budget, the parts with the largest shares are kept and the others are only named. Only nodes
+    of an outline have shares; for others, the best scores are kept. A single node has more of its
+    text, and the titles of its children.
     """
-    found, shares = retrieved.found, retrieved.shares
-    sentences = [
-        Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(found[k].node))
-        for k, _, kind, text, quote, _ in units
-    ]
-    at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
-    best = {k: at[k, sentence.at] for k, sentence in SalientSentences().best(sentences).items()}
-    weight = {k: shares.get(found[k].node.id, found[k].score) for k in sorted(best)}
-    if len(best) == 1:
-        (k,) = best
-        node, share = found[k].node, weight[k] if shares else None
-        line = _line(node, name_of_part(node), share, units, best[k], MOST_WORDS)
+    nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
+    weight = {
+        k: shares.get(nodes[k].id, retrieved.found[k].score)
+        for k in dict.fromkeys(unit.node for unit in units)
+    }
+    parts = _parts(nodes, weight, bool(shares))
+    part_of = {k: i for i, part in enumerate(parts) for k in part}
+    at = {
+        Sentence(text, quote.at, quote.to, quote, part_of[k], kind, name_of_part(nodes[k])): i
+        for i, (k, _, kind, text, quote, _) in enumerate(units)
+    }
+    ranked = SalientSentences().ranked([*at])
+    best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
+    if len(parts) == 1 == len(parts[0]):
+        (first, *_), node = best[0], nodes[parts[0][0]]
+        lead = _lead(name_of_part(node), weight[parts[0][0]] if shares else None)
+        line = _line(node, lead, units, first, MOST_WORDS)
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
-    quoted_from = {k: units[best[k]].quote.source for k in weight}
-    parts = _parts({k: found[k].node for k in weight}, quoted_from, retrieved.snapshot)
-    parts.sort(key=lambda part: -sum(weight[k] for k in part.nodes))
-    passages = dict[int, Passage]()  # by node: the first of each part, then the others
-    for part in parts:
-        k, share = part.nodes[0], sum(weight[k] for k in part.nodes)
-        known = share if shares and part.lead else None
-        passages[k] = _line(found[k].node, part.lead, known, units, best[k])
-    begins = {k: k for k in passages}  # the node that begins the part of each
-    for part in parts if shares else ():
-        n_more = min(MOST_OF_PART, round(10 * sum(weight[k] for k in part.nodes))) - 1
-        largest = sorted(part.nodes[1:], key=lambda k: -weight[k])
-        for k in largest[: max(0, n_more)]:
-            passages[k], begins[k] = _line(found[k].node, "", None, units, best[k]), part.nodes[0]
-    costs = budget.count([f"{each.lead} {each.text}" for each in passages.values()])
-    room, kept = budget.max_tokens, dict[int, Passage]()
-    if sum(costs[: len(parts)]) > room:
+    share = {i: sum(weight[k] for k in parts[i]) for i in best}
+    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, retrieved.snapshot)
+    leads = {i: _lead(name, share[i] if shares and name else None) for i, name in names.items()}
+
+    def most(i: int) -> int:
+        return max(1, min(MOST_OF_PART, round(10 * share[i]), len(best[i]) // FOURTH))
+
+    lines = [
+        (n, -share[i], i, first)
+        for i, each in best.items()
+        for n, first in enumerate(each[: most(i) if shares else 1])
+    ]
+    lines.sort()
+    costs = budget.count([f"{leads[i] * (n == 0)} {units[first].text}" for n, _, i, first in lines])
+    room, kept = budget.max_tokens, defaultdict[int, list[int]](list)
+    if sum(costs[: len(best)]) > room:
         room -= room // REST
-    for (k, passage), cost in zip(passages.items(), costs.tolist(), strict=True):
-        is_allowed = begins[k] == k or begins[k] in kept
-        if not kept or (cost <= room and is_allowed):
-            kept[k] = passage
+    for (n, _, i, first), cost in zip(lines, costs.tolist(), strict=True):
+        if not kept or (cost <= room and (n == 0 or i in kept)):
+            kept[i].append(first)
             room -= cost
-    left = [part for part in parts if part.nodes[0] not in kept]
-    share = sum(weight[k] for part in left for k in part.nodes) if shares else None
-    more = _more([part.name for part in left], share, budget)
-    return Extract([kept[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
+    passages = [
+        _line(nodes[units[first].node], leads[i] * (n == 0), units, first)
+        for i in sorted(kept)
+        for n, first in enumerate(sorted(kept[i]))
+    ]
+    left = [i for _, i in sorted((-share[i], i) for i in best if i not in kept)]
+    of_left = sum(share[i] for i in left) if shares else None
+    more = _more([names[i] or "" for i in left], of_left, budget)
+    return Extract(passages, 1.0, more, after_lead=" ")
 
 
-def _parts(
-    nodes: Mapping[int, Node], quoted_from: Mapping[int, Span | None], snapshot: Snapshot | None
-) -> list[Part]:
-    """Return the parts of an overview, given the source of each node's sentence.
+def _parts(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) -> list[list[int]]:
+    """Return the parts of an overview, each as the positions of its nodes, in order.
 
-    Nodes of one document are joined if they have the same heading; without headings, they have no
-    names.
+    Consecutive nodes of one document are joined if they have the same heading, and up to an eighth
+    of the text if the document has no headings.
     """
-    if len({document for node in nodes.values() for document in node.documents}) > 1:
-        documents = {span.document for span in quoted_from.values() if span}
-        title_of = _document_titles(snapshot, documents) if snapshot else {}
-        parts = []
-        for k, node in nodes.items():
-            span, name = quoted_from[k], name_of_part(node)
-            titles = _titles(node, title_of.get(span.document, "") if span else "")
-            parts.append(Part(name, titles or name, [k]))
-        return parts
-    runs = [(name, [*run]) for name, run in groupby(nodes, lambda k: name_of_part(nodes[k]))]
-    if len(runs) == 1:
-        return [Part("", "", [k]) for k in nodes]
-    return [Part(name, name, run) for name, run in runs]
+    if len({document for k in weight for document in nodes[k].documents}) > 1:
+        return [[k] for k in weight]
+    runs = [[*run] for _, run in groupby(weight, lambda k: name_of_part(nodes[k]))]
+    if len(runs) > 1:
+        return runs
+    parts, share = list[list[int]](), math.inf
+    for k in weight:
+        if not are_shares or share + weight[k] / 2 > UNTITLED_PART:
+            parts.append([])
+            share = 0.0
+        parts[-1].append(k)
+        share += weight[k]
+    return parts
+
+
+def _names(
+    nodes: Sequence[Node], first: Mapping[int, Unit], snapshot: Snapshot | None
+) -> dict[int, str]:
+    """Return the names of parts, given the first sentence of each, "" without headings.
+
+    A group of documents is called by titles of documents, the quoted one first.
+    """
+    named = {i: nodes[unit.node] for i, unit in first.items()}
+    names = {i: name_of_part(node) for i, node in named.items()}
+    if len({document for node in named.values() for document in node.documents}) == 1:
+        return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
+    quoted_from = {i: unit.quote.source for i, unit in first.items()}
+    documents = {span.document for span in quoted_from.values() if span}
+    title_of = _document_titles(snapshot, documents) if snapshot else {}
+    return {
+        i: _titles(node, title_of.get(span.document, "") if (span := quoted_from[i]) else "")
+        or names[i]
+        for i, node in named.items()
+    }
 
 
 def _document_titles(snapshot: Snapshot, documents: Set[str]) -> dict[str, str]:
@@ -138,12 +156,14 @@ def _titles(node: Node, first: str) -> str:
     return "; ".join(shown) + f" and {n_more:,} more" * (n_more > 0)
 
 
-def _line(
-    node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int = 1
-) -> Passage:
-    """Return a sentence of a node and the text after it, preceded by its name and share."""
+def _lead(name: str, share: float | None) -> str:
+    """Return what stands before the first sentence of a part: its name and its share."""
     known = "" if share is None else f"({percent(share)})"
-    lead = " ".join(filter(None, (name, known))) + ":" * bool(name)
+    return " ".join(filter(None, (name, known))) + ":" * bool(name)
+
+
+def _line(node: Node, lead: str, units: Sequence[Unit], first: int, most: int = 1) -> Passage:
+    """Return a sentence of a node and the text after it, up to a number of words."""
     last, n_words = first, units[first].n_words
     while last + 1 < len(units) and follows(units[last], units[last + 1]):
         if (n_words := n_words + units[last + 1].n_words) > most:

@@ -93,8 +93,8 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
         for k, (node, _) in enumerate(parts)
         for sentence in split_sentences(node.text, node.quotes, k, node.title)
     ]
-    best = SalientSentences().best(told)
-    chosen = [(part, best[k]) for k, part in enumerate(parts[:QUOTES]) if k in best]
+    best = SalientSentences().ranked(told)
+    chosen = [(part, best[k][0]) for k, part in enumerate(parts[:QUOTES]) if k in best]
     return {
         "columns": blocks,
         "documents": len({each for node in found for each in node["documents"]}),

@@ -1,7 +1,8 @@
 """Extractive summaries: verbatim sentences of the children."""
 
 import re
-from collections.abc import Hashable, Iterator, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from hierindex.core.arguments import Floats1d, Ints1d, require
-from hierindex.core.salience import contrast, lexrank, opening, select_sentences
+from hierindex.core.salience import lexrank, opening, select_sentences, topicality
 from hierindex.node import titles_of
 from hierindex.summarize.summary import (
     Budget,
@@ -33,7 +34,7 @@ FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
-INFORMATIVE_SHARE = 0.5  # of the words of a sentence that stands alone
+INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
 FALTERING = 0.9  # for each time
 LEAST = 0.1  # of the best sentence's weight, that others need
@@ -43,9 +44,9 @@ SPEAKER = re.compile(r"(?m)^[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:[ \t]
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
 DEPENDS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
-    r"|however|instead|also|both|another|otherwise|similarly|likewise|finally|now|moreover"
-    r"|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose)|such)"
-    r"|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
+    r"|but|or|because|however|instead|also|both|another|otherwise|similarly|likewise|finally|now"
+    r"|moreover|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose))"
+    r"|in such|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
     r"|(?:first|second|third|next|last)(?:ly)?,"
     r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
     r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
@@ -67,18 +68,25 @@ BOILERPLATE = re.compile(
     r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
-CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
 OPENINGS = re.compile(  # sections that tell what a document is about
     r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
     r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
     re.IGNORECASE,
 )
-FALTERS = re.compile(r"\b(?:u[hm]+|hmm+|mm|yeah|(\w+) \1)\b", re.IGNORECASE)
+FALTERS = re.compile(  # also words that are said twice, or begun twice: "we don't we", "th the"
+    r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
+    re.IGNORECASE,
+)
+PERSONAL = re.compile(  # about the speaker
+    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|see|right|now|um+|uh+|oh|i mean"
+    r"|you know|anyway)\b[\s,.]*)*(?:i|let)\b",
+    re.IGNORECASE,
+)
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
-CENTRAL = 0.7  # weight of LexRank beside the contrast
-DENSITY = 0.8  # 0 prefers long sentences, 1 those with few words beside those that count
+CENTRAL = 1.2  # weight of LexRank beside the topics
+FEWEST = 6  # words that a sentence counts as having at least
 
 
 def weight_of(sentence: Sentence) -> float:
@@ -111,7 +119,7 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.5
     if DEPENDS.match(text):
         weight *= 0.7
-    if POINTS.search(text):
+    if POINTS.search(text) or PERSONAL.match(text):
         weight *= 0.5
     if BOILERPLATE.search(text):
         weight *= PART
@@ -126,7 +134,7 @@ def _alone(sentence: Sentence) -> float:
     text = SPEAKER.sub("", sentence.text, count=1)
     words = tokens(text)
     share = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
-    n_hints = bool(DEPENDS.match(text) or CONTINUES.match(text)) + bool(POINTS.search(text))
+    n_hints = bool(DEPENDS.match(text)) + bool(POINTS.search(text))
     return min(1.0, share / INFORMATIVE_SHARE) * DEPENDENT_WEIGHT**n_hints
 
 
@@ -180,28 +188,33 @@ def _leads(sentences: Sequence[Sentence]) -> Iterator[bool]:
             yield bool(section) and sentence.kind in PROSE and n <= N_LEADS
 
 
-def tf_idf(texts: Sequence[str], without: Set[str] = frozenset()) -> "csr_array":
+def _may_be_topic(word: str) -> bool:
+    is_letter = len(word) == 1 and word.isascii()
+    return word.isalpha() and not is_letter and word not in UNTITLED
+
+
+def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_array":
     """Compute TF-IDF weights, with the texts themselves as corpus.
 
     The weights are (1 + log tf) * (1 + log((1 + n_texts) / (1 + df))), as in scikit-learn's
-    TfidfVectorizer with `sublinear_tf`, which is much slower for a few dozen texts. The words in
-    `without` do not count.
+    TfidfVectorizer with `sublinear_tf`, which is much slower for a few dozen texts. Only words
+    for which `counts` is true are counted.
 
     Returns
     -------
     (n_texts, n_words) csr_array
-        Rows have length 1. Texts without words have equal rows.
+        Rows have length 1, or 0 of texts without words.
 
     Examples
     --------
     >>> S = tf_idf(["A letter.", "a LETTER!", "? ?"])
     >>> (S @ S.T).toarray().round(3).tolist()
-    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
     from scipy.sparse import csr_array
 
     n_texts = len(texts)
-    tokens_of = [[w for w in tokens(text.lower()) if w not in without] or [""] for text in texts]
+    tokens_of = [[w for w in tokens(text.lower()) if counts(w)] for text in texts]
     words = [*chain.from_iterable(tokens_of)]
     column = {word: i for i, word in enumerate(dict.fromkeys(words))}
     n_words = max(1, len(column))
@@ -236,10 +249,10 @@ class SalientSentences:
 
     Parameters
     ----------
-    by : {"contrast", "lexrank"}
+    by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
-        "contrast" (the default): LexRank, and how well the words of the sentence distinguish its
-        child from the others.
+        "topics" (the default): LexRank, and how many words of the sentence are topics of its child:
+        words that the child repeats, and other children do not.
 
     Raises
     ------
@@ -247,8 +260,8 @@ class SalientSentences:
         If `by` is another value.
     """
 
-    def __init__(self, by: Literal["contrast", "lexrank"] = "contrast") -> None:
-        require(by in ("contrast", "lexrank"), "by", "'contrast' or 'lexrank'", by)
+    def __init__(self, by: Literal["topics", "lexrank"] = "topics") -> None:
+        require(by in ("topics", "lexrank"), "by", "'topics' or 'lexrank'", by)
         self.by = by
 
     def to_dict(self) -> dict[str, Any]:
@@ -281,24 +294,28 @@ class SalientSentences:
         )
         return [pool[i] for i in chosen]
 
-    def best(self, group: Group) -> dict[int, Sentence]:
-        """Return each child's most informative sentence, of those that can be understood alone."""
+    def ranked(self, group: Group) -> dict[int, list[Sentence]]:
+        """Return each child's sentences, the most informative ones that stand alone first."""
         pool, weights = informative(group)
         alone = [_alone(sentence) for sentence in pool]
         _, p = self._relevance(pool, np.array(weights) * np.array(alone))
-        return {pool[i].child: pool[i] for i in np.argsort(-p, kind="stable")[::-1].tolist()}
+        ranked = defaultdict[int, list[Sentence]](list)
+        for i in np.argsort(-p, kind="stable").tolist():
+            ranked[pool[i].child].append(pool[i])
+        return dict(ranked)
 
     def _relevance(
         self, pool: Sequence[Sentence], weights: Floats1d
     ) -> "tuple[csr_array, Floats1d]":
         """Return the vectors of sentences, (n_sentences, n_words), and their relevance."""
-        S = tf_idf([s.text for s in pool])
+        texts = [SPEAKER.sub("", sentence.text, count=1) for sentence in pool]
+        S = tf_idf(texts)
         p = lexrank(S, opening(_numbers([sentence.document for sentence in pool])))
-        if self.by == "contrast":
-            S = tf_idf([s.text for s in pool], UNTITLED)
-            tells = contrast(S, _numbers([sentence.child for sentence in pool]))
-            tells *= np.sqrt(np.diff(S.indptr)) / np.array([len(s.text) for s in pool]) ** DENSITY
-            p = CENTRAL * p / p.max(initial=1e-300) + tells / tells.max(initial=1e-300)
+        if self.by == "topics":
+            X = tf_idf(texts, _may_be_topic)
+            n_words = np.maximum([len(tokens(text)) for text in texts], FEWEST)
+            topics = topicality(X, _numbers([s.child for s in pool]), n_words)
+            p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
         return S, p * weights
 
 

@@ -249,8 +249,8 @@ def _first_words(node: Node) -> str:
     if heading and lines[:1] == heading:
         return first_words(lines[0])
     if node.level:
-        best = SalientSentences().best(split_sentences(node.text, node.quotes))
-        lines = [without_markup(sentence.text) for sentence in best.values()]
+        best = SalientSentences().ranked(split_sentences(node.text, node.quotes))
+        lines = [without_markup(ranked[0].text) for ranked in best.values()]
     said = (SPEAKER.sub("", line) for line in lines)
     telling = (line for line in said if len(tokens(line)) >= MIN_WORDS)
     return first_words(next(telling, "")) or first_words(node.text)

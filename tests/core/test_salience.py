@@ -9,10 +9,10 @@ from hierindex.core.salience import (
     DAMPING,
     NEAR_DUPLICATE,
     SHORT,
-    contrast,
     lexrank,
     opening,
     select_sentences,
+    topicality,
 )
 
 REDUNDANCIES = st.sampled_from([0.0, 0.3, 0.9])
@@ -61,25 +61,20 @@ def test_openings(document, expected):
 
 
 @given(vectors(), st.integers(1, 6), seeds())
-def test_contrast_is_the_product_with_the_part_and_its_lead_over_all(S, n_parts, seed):
-    S, part = (
-        np.abs(S).astype(np.float64),
-        np.random.default_rng(seed).integers(-1, n_parts, len(S)),
-    )
-    found = contrast(csr_array(S), part)
-    assert found.shape == (len(S),)
-    for i in range(len(S)):
-        mean = S[part == part[i]].mean(axis=0)
-        lead = np.maximum(mean - S.mean(axis=0), 0)
-        assert found[i] == pytest.approx(S[i] @ (mean + lead))
-
-
-def test_words_of_a_part_tell_more_than_words_of_all():
-    """Rows of one word each: a word that all parts have, and one of each part."""
-    S = csr_array(np.eye(3)[[0, 1, 0, 2, 0, 2]])
-    found = contrast(S, np.array([4, 4, 0, 0, 7, 7]))
-    assert (found[1::2] > found[::2]).all()
-    assert found[1] > found[3] == found[5]
+def test_topicality_is_the_mean_weight_of_words_that_the_part_repeats(X, n_parts, seed):
+    X = np.abs(X) > 0.3
+    rng = np.random.default_rng(seed)
+    part, n_words = rng.integers(-1, n_parts, len(X)), X.sum(axis=1) + rng.integers(1, 9, len(X))
+    found = topicality(csr_array(X.astype(np.float64)), part, n_words)
+    assert found.shape == (len(X),)
+    of = {p: X[part == p].sum(axis=0) for p in part.tolist()}  # sentences with each word
+    for i, p in enumerate(part.tolist()):
+        weights = [
+            np.log(of[p][w]) * (1 + np.log(len(of) / sum(has[w] > 0 for has in of.values())))
+            for w in np.flatnonzero(X[i])
+        ]
+        share = np.mean([weight > 0 for weight in weights] or [0])
+        assert found[i] == pytest.approx(sum(weights) / n_words[i] * share)
 
 
 def select(S, n_tokens, relevance, part=None, size=None, **options):

@@ -121,7 +121,7 @@ def test_an_overview_of_a_document_follows_its_headings(tmp_path):
         "Hulls": "Hulls are built of oak that grew in the open. Oak from a wood is too straight.",
         "Ropes": "Ropes are laid from hemp. A rope of three strands holds best.",
     }
-    more = " ".join(f"On day {i} the keeper met nobody in the wet old yard." for i in range(30))
+    more = " ".join(f"They saw it there on day {i}." for i in range(60))
     text = "\n\n".join(f"# {title}\n\n{text} {more}" for title, text in parts.items())
     (tmp_path / "yard.md").write_text(text)
     index = HierarchicalIndex.build([tmp_path / "yard.md"], tmp_path / "index", chunk_size=120)
