@@ -90,7 +90,7 @@ def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
     index = built([*many, titled], tmp_path / "index")
     *_, last = index.ask("How many documents are there?").answer.splitlines()
     assert last == "- and 11 more"
-    answer = index.ask("Which documents are there?", filters=where("n", 99))
+    answer = index.ask("Which documents are there?", filters=where(n=99))
     assert answer.answer == "1 document with the filters:\n- On sheep (a.md)"
 
 
