@@ -155,7 +155,7 @@ class HierarchicalIndex:
         """
         from hierindex.jobs.build import build_tree
         from hierindex.models.openvino_embedding import as_llama_index
-        from hierindex.tree.transforms import SemanticHierarchy
+        from hierindex.tree.hierarchy import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
         table = Table.of(uri)

@@ -16,8 +16,12 @@ from hierindex.models.model import (
 )
 from hierindex.node import Maker
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
-from hierindex.tree.hierarchy import Hierarchy
-from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.tree.hierarchy import (
+    DocumentHierarchy,
+    Hierarchy,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser

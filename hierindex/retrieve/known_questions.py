@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.calibration import Scale
+from hierindex.core.ranking import Scale
 from hierindex.models.embedder import named_errors, unit_vectors
 from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import encoder_of

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
-from hierindex.core.revision import NEIGHBOURS, continued, joined
+from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import NODE_COLUMNS, to_nodes

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.revision import Revised
-from hierindex.core.rows import blocks
+from hierindex.core.membership import blocks
+from hierindex.core.tree import Revised
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage

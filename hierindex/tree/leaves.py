@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, dok_array
 
 from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.identity import leaf_ids
-from hierindex.core.rows import NO_HEADINGS, Rows
+from hierindex.core.membership import NO_HEADINGS, Rows
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import (
     EMBED_HIDDEN,

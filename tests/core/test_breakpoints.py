@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import leaves, unit_vectors, vectors
+from strategies import UNBOUNDED, leaves, unit_vectors, vectors
 
-from hierindex.core.membership import strongest_parent
-from hierindex.core.rows import Rows
+from hierindex.core.membership import Rows, strongest_parent
 from hierindex.core.segments import (
     Cosine,
     Gradient,
@@ -38,7 +37,7 @@ def test_no_gaps(n):
 def cuts(X, document, rule):
     """Rows that a segment starts with."""
     rows = Rows(X, np.ones(len(X), dtype=np.int64), document)
-    return document_starts(strongest_parent(segment(rows, rule=rule)))
+    return document_starts(strongest_parent(segment(rows, rule=rule, caps=UNBOUNDED)))
 
 
 @pytest.mark.parametrize("name", REFINED_BY)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import read_only, seeds
 
-from hierindex.core.calibration import Scale
+from hierindex.core.ranking import Scale
 
 KNOWN = read_only(np.array([[0.7, 0.2], [0.2, 0.9]]))
 

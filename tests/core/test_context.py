@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import read_only, seeds
 
-from hierindex.core.context import DECAY, focus, in_context, nearness, reach
-from hierindex.core.ranking import blended
+from hierindex.core.ranking import DECAY, blended, focus, in_context, nearness, reach
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hierindex.core.membership import (
     normalised,
     one_hot,
     strongest_parent,
-    weights_of,
+    weighted_groups,
 )
 from hierindex.errors import InputError
 
@@ -41,21 +41,21 @@ def test_one_hot_groups_equal_labels_in_order_of_their_first_row(labels):
     ],
 )
 def test_from_groups(groups, weights, expected):
-    assert from_groups(groups, weights, 3).toarray().tolist() == expected
+    assert from_groups(zip(groups, weights, strict=True), 3).toarray().tolist() == expected
 
 
 @given(st.data(), st.integers(1, 40))
 def test_from_groups_of_a_canonical_membership_is_that_membership(data, n_rows):
     M = data.draw(memberships(n_rows))
-    once = from_groups(groups_of(M), weights_of(M), n_rows)
-    twice = from_groups(groups_of(once), weights_of(once), n_rows)
+    once = from_groups(weighted_groups(M), n_rows)
+    twice = from_groups(weighted_groups(once), n_rows)
     np.testing.assert_allclose(twice.toarray(), once.toarray())
 
 
 @given(st.data(), st.integers(1, 40))
 def test_groups_and_weights_are_the_columns(data, n_rows):
     M = data.draw(memberships(n_rows))
-    for column, group, weight in zip(M.toarray().T, groups_of(M), weights_of(M), strict=True):
+    for column, (group, weight) in zip(M.toarray().T, weighted_groups(M), strict=True):
         assert np.array_equal(np.flatnonzero(column), group)
         assert np.array_equal(column[group], weight)
 
@@ -80,7 +80,7 @@ def test_strongest_parent_names_an_empty_row():
 def test_no_rows():
     M = one_hot(np.array([], dtype=np.int64))
     assert M.shape == (0, 0)
-    assert groups_of(M) == weights_of(M) == []
+    assert groups_of(M) == []
     assert strongest_parent(M).tolist() == []
 
 

@@ -10,8 +10,7 @@ from strategies import leaves, seeds, unit_vectors, vectors
 from threadpoolctl import threadpool_info
 
 from hierindex.core.bounds import Caps, bounded
-from hierindex.core.membership import one_hot
-from hierindex.core.rows import Rows, canonical_order, one_thread, unit_rows
+from hierindex.core.membership import Rows, canonical_order, one_hot, one_thread, unit_rows
 from hierindex.core.tree import ByMixture
 from hierindex.errors import InputError
 
@@ -66,8 +65,8 @@ def test_groups_are_split_on_one_thread(monkeypatch):
         return usual(*arguments, **options)
 
     monkeypatch.setattr(np.linalg, "eigh", eigh)
-    X = np.eye(12)
-    bounded(one_hot(np.zeros(12, int)), X, np.ones(12, int), Caps(max_tokens=100, max_children=5))
+    rows = Rows(np.eye(12), np.ones(12, int), np.zeros(12, int))
+    bounded(one_hot(np.zeros(12, int)), rows, Caps(max_tokens=100, max_children=5))
     assert seen
     assert all(threads == {1} for threads in seen)
 

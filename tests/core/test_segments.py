@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import documents, leaves, rules, seeds, unit_vectors
+from strategies import UNBOUNDED, documents, leaves, rules, seeds, unit_vectors
 
-from hierindex.core.membership import strongest_parent
-from hierindex.core.rows import NO_HEADINGS, Rows
+from hierindex.core.membership import NO_HEADINGS, Rows, strongest_parent
 from hierindex.core.segments import Percentile, TargetSize, document_starts, segment
 from hierindex.errors import InputError
 
@@ -15,12 +14,12 @@ SAME = np.zeros(60, dtype=np.int64)
 def cuts(X, document, rule, heading=NO_HEADINGS):
     """Rows that a segment starts with."""
     rows = Rows(X, np.ones(len(X), dtype=np.int64), document, heading=heading)
-    return document_starts(strongest_parent(segment(rows, rule=rule)))
+    return document_starts(strongest_parent(segment(rows, rule=rule, caps=UNBOUNDED)))
 
 
 @given(leaves(), rules())
 def test_segments_are_contiguous_and_never_cross_a_document(rows, rule):
-    column = strongest_parent(segment(rows, rule=rule))
+    column = strongest_parent(segment(rows, rule=rule, caps=UNBOUNDED))
     assert set(np.diff(column)) <= {0, 1}
     assert set(document_starts(rows.document)) <= set(document_starts(column))
 

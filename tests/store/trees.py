@@ -7,7 +7,7 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.tree.transforms import Hierarchy
+from hierindex.tree.hierarchy import Hierarchy
 
 NOUNS = [
     "harbour",

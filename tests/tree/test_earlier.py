@@ -164,7 +164,7 @@ class Soft(ByMixture):
         if len(rows) != 11:
             return super().__call__(rows)
         groups = [[0, 1, 2], [0, 1], [3, 4], [5, 6], [7, 8], [9, 10]]
-        return from_groups([*map(np.array, groups)], [np.ones(len(g)) for g in groups], 11)
+        return from_groups([(np.array(group), np.ones(len(group))) for group in groups], 11)
 
 
 class SoftHierarchy(RaptorHierarchy):
