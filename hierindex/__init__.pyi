@@ -36,6 +36,6 @@ from .store.vector_store import HierarchyStore as HierarchyStore
 from .tree.hierarchy import DocumentHierarchy as DocumentHierarchy
 from .tree.hierarchy import RaptorHierarchy as RaptorHierarchy
 from .tree.hierarchy import SemanticHierarchy as SemanticHierarchy
-from .verify.verify import Verification as Verification
+from .verify import Verification as Verification
 
 __version__: str

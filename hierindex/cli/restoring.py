@@ -32,7 +32,7 @@ def verify(
     """
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
     from hierindex.store.table import Table
-    from hierindex.verify.verify import verify as check
+    from hierindex.verify import verify as check
 
     outcome = check(Table.of(index), repair=repair)
     print_result(outcome.to_json(), as_json, verified)
