@@ -132,20 +132,12 @@ class TargetSize(GapRule):
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
 
-class ThresholdRule(GapRule):
-    """Base class of rules that cut the gaps whose similarity is below a threshold."""
-
-    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
-        return np.flatnonzero(similarity < round(float(self.threshold_of(similarity)), DIGITS))
-
-    @abstractmethod
-    def threshold_of(self, similarity: Floats1d) -> float:
-        """Return the threshold for a document with these similarities."""
+def _below(similarity: Floats1d, threshold: float) -> Ints1d:
+    return np.flatnonzero(similarity < round(float(threshold), DIGITS))
 
 
 @dataclass(frozen=True)
-class Percentile(ThresholdRule):
+class Percentile(GapRule):
     """Cut gaps whose similarity is below the given percentile of the document's similarities.
 
     `percentile` is in [0, 100], 5 by default.
@@ -157,45 +149,9 @@ class Percentile(ThresholdRule):
         holds = is_number(self.percentile) and 0 <= self.percentile <= 100
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
-    def threshold_of(self, similarity: Floats1d) -> float:
-        """Return the percentile of the similarities."""
-        return float(np.percentile(similarity, self.percentile))
-
-
-@dataclass(frozen=True)
-class StandardDeviation(ThresholdRule):
-    """Cut gaps more than `amount` standard deviations below the document's mean similarity.
-
-    `amount` is 3 by default.
-    """
-
-    amount: float = 3.0  # as LangChain
-
-    def __post_init__(self) -> None:
-        require(is_number(self.amount), "amount", "a finite number", self.amount)
-
-    def threshold_of(self, similarity: Floats1d) -> float:
-        """Return the mean similarity less `amount` times the spread of the similarities."""
-        return float(similarity.mean() - self.amount * self.spread(similarity))
-
-    def spread(self, similarity: Floats1d) -> float:
-        """Return the standard deviation."""
-        return float(similarity.std())
-
-
-@dataclass(frozen=True)
-class Interquartile(StandardDeviation):
-    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity.
-
-    `amount` is 1.5 by default.
-    """
-
-    amount: float = 1.5  # as LangChain
-
-    def spread(self, similarity: Floats1d) -> float:
-        """Return the interquartile range."""
-        low, high = np.percentile(similarity, [25, 75])
-        return float(high - low)
+    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
+        """Return the gaps to cut, ascending."""
+        return _below(similarity, np.percentile(similarity, self.percentile))
 
 
 @dataclass(frozen=True)
@@ -214,7 +170,39 @@ class Gradient(Percentile):
 
 
 @dataclass(frozen=True)
-class Cosine(ThresholdRule):
+class StandardDeviation(GapRule):
+    """Cut gaps more than `amount` standard deviations below the document's mean similarity.
+
+    `amount` is 3 by default.
+    """
+
+    amount: float = 3.0  # as LangChain
+
+    def __post_init__(self) -> None:
+        require(is_number(self.amount), "amount", "a finite number", self.amount)
+
+    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
+        """Return the gaps to cut, ascending."""
+        return _below(similarity, similarity.mean() - self.amount * similarity.std())
+
+
+@dataclass(frozen=True)
+class Interquartile(StandardDeviation):
+    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity.
+
+    `amount` is 1.5 by default.
+    """
+
+    amount: float = 1.5  # as LangChain
+
+    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
+        """Return the gaps to cut, ascending."""
+        low, high = np.percentile(similarity, [25, 75])
+        return _below(similarity, similarity.mean() - self.amount * (high - low))
+
+
+@dataclass(frozen=True)
+class Cosine(GapRule):
     """Cut gaps with a similarity below `threshold`, in (-1, 1]."""
 
     threshold: float
@@ -223,9 +211,9 @@ class Cosine(ThresholdRule):
         holds = is_number(self.threshold) and -1 < self.threshold <= 1
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
-    def threshold_of(self, similarity: Floats1d) -> float:
-        """Return the threshold."""
-        return self.threshold
+    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
+        """Return the gaps to cut, ascending."""
+        return _below(similarity, self.threshold)
 
 
 @dataclass(frozen=True)
