@@ -120,14 +120,13 @@ class ByMixture:
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Return clusters within the caps, or None if no cluster has two rows."""
+        parts = [np.arange(len(rows))]
         if self.per_document:
-            documents = np.split(np.arange(len(rows)), document_starts(rows.document)[1:])
-            return self.of_pools(
-                rows, [d[pool] for d in documents for pool in self.pools(rows.X[d])]
-            )
-        pools = self.pools(rows.X)
+            parts = np.split(parts[0], document_starts(rows.document)[1:])
+        pools = [part[pool] for part in parts for pool in self.pools(rows.X[part])]
         M = self.of_pools(rows, pools)
-        if M is None and len(pools) > 1:  # single rows of two pools may still share a group
+        if M is None and len(pools) > 1 and not self.per_document:
+            # Single rows of two pools may still share a group.
             M = bounded(one_hot(np.arange(len(rows))), rows, self.caps)
         return M if M is not None and M.shape[1] < len(rows) else None
 
