@@ -188,9 +188,13 @@ def strongest_parent(M: Membership) -> Ints1d:
     empty = np.flatnonzero(np.diff(M.indptr) == 0)
     if len(empty):
         raise InputError(f"Every row must belong to a group; row {empty[0]} belongs to none.")
+    return M.indices[strongest_first(M)[M.indptr[:-1]]].astype(np.int64)
+
+
+def strongest_first(M: csr_array) -> Ints1d:
+    """Return the order of the entries of `M` by row, then weight; ties go to the lowest column."""
     row = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
-    order = np.lexsort((M.indices, -M.data, row))
-    return M.indices[order[M.indptr[:-1]]].astype(np.int64)
+    return np.lexsort((M.indices, -M.data, row))
 
 
 def centroids(M: Membership, X: Floats2d) -> Floats2d:

@@ -20,6 +20,7 @@ from hierindex.core.membership import (
     from_groups,
     in_rows_of,
     one_thread,
+    strongest_first,
     weighted_groups,
 )
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
@@ -166,8 +167,7 @@ def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
 
 def strongest(P: csr_array, model: Mixture) -> Membership:
     """Return the memberships that `min_weight` and `max_parents` allow."""
-    row = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-    order = np.lexsort((P.indices, -P.data, row))  # each row's groups, strongest first
+    row, order = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr)), strongest_first(P)
     rank = np.arange(P.nnz) - P.indptr[row]
     joins = (rank == 0) | ((rank < model.max_parents) & (P.data[order] >= model.min_weight))
     kept = order[joins]
