@@ -33,9 +33,9 @@ from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveS
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .retrieve.retriever import RetrievedNode as RetrievedNode
 from .store.vector_store import HierarchyStore as HierarchyStore
-from .tree.transforms import DocumentHierarchy as DocumentHierarchy
-from .tree.transforms import RaptorHierarchy as RaptorHierarchy
-from .tree.transforms import SemanticHierarchy as SemanticHierarchy
-from .verify.verify import Verification as Verification
+from .tree.hierarchy import DocumentHierarchy as DocumentHierarchy
+from .tree.hierarchy import RaptorHierarchy as RaptorHierarchy
+from .tree.hierarchy import SemanticHierarchy as SemanticHierarchy
+from .verify import Verification as Verification
 
 __version__: str

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hierindex.store.snapshot import Snapshot
     from hierindex.store.vector_store import HierarchyStore
     from hierindex.tree.hierarchy import Hierarchy
-    from hierindex.verify.verify import Verification
+    from hierindex.verify import Verification
 
 _loading = Lock()
 _models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
@@ -155,7 +155,7 @@ class HierarchicalIndex:
         """
         from hierindex.jobs.build import build_tree
         from hierindex.models.adapters import as_llama_index
-        from hierindex.tree.transforms import SemanticHierarchy
+        from hierindex.tree.hierarchy import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
         table = Table.of(uri)
@@ -791,7 +791,7 @@ class HierarchicalIndex:
         IndexNotFoundError, FormatError
             If there is no index, or another version of hierindex wrote it.
         """
-        from hierindex.verify.verify import verify
+        from hierindex.verify import verify
 
         return verify(self.table, repair=repair)
 

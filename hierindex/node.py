@@ -92,16 +92,14 @@ class Span(NamedTuple):
         >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
         {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
         """
-        span: dict[str, Any] = {"document": self.document, "start": self.start, "end": self.end}
-        if self.page is not None:
-            span["page"] = self.page
-        if self.page_label:
-            span["page_label"] = self.page_label
-        if self.section:
-            span["section"] = titles_of(self.section)
-        if self.anchor:
-            span["anchor"] = self.anchor
-        return span
+        span = {"document": self.document, "start": self.start, "end": self.end}
+        others = {
+            "page": self.page,
+            "page_label": self.page_label,
+            "section": titles_of(self.section),
+            "anchor": self.anchor,
+        }
+        return span | {key: value for key, value in others.items() if value not in (None, "", [])}
 
 
 def place_of(citation: Mapping[str, Any], title: str | None = None) -> str:

@@ -1,10 +1,10 @@
 """Rules that decide where a document is split into segments, and the protocol of custom rules."""
 
-from hierindex.core.optimal import Optimal
 from hierindex.core.segments import (
     Cosine,
     Gradient,
     Interquartile,
+    Optimal,
     Percentile,
     Rule,
     StandardDeviation,

@@ -125,17 +125,13 @@ def to_text_node(node: Node) -> TextNode:
     Its PARENT is the strongest parent. The other parents are in the JSON string `hierindex`.
     """
     others = dict(node.others)
-    relationships: dict[NodeRelationship, Any] = {}
-    if node.source:
-        relationships[SOURCE] = RelatedNodeInfo.model_validate(node.source)
-    if node.parents:
-        relationships[PARENT] = RelatedNodeInfo(node_id=node.parents[0][0])
-    if node.children:
-        relationships[CHILD] = [RelatedNodeInfo(node_id=child) for child in node.children]
-    if node.previous:
-        relationships[PREVIOUS] = RelatedNodeInfo(node_id=node.previous)
-    if node.next:
-        relationships[NEXT] = RelatedNodeInfo(node_id=node.next)
+    links = {
+        SOURCE: node.source and RelatedNodeInfo.model_validate(node.source),
+        PARENT: node.parents and RelatedNodeInfo(node_id=node.parents[0][0]),
+        CHILD: [RelatedNodeInfo(node_id=child) for child in node.children],
+        PREVIOUS: node.previous and RelatedNodeInfo(node_id=node.previous),
+        NEXT: node.next and RelatedNodeInfo(node_id=node.next),
+    }
     if node.maker is not None:
         for hidden in (EMBED_HIDDEN, LLM_HIDDEN):
             others[hidden] = [*others.get(hidden, ()), *RECORD_KEYS]
@@ -145,7 +141,7 @@ def to_text_node(node: Node) -> TextNode:
             "id_": node.id,
             "text": node.text,
             "metadata": {**node.metadata, **metadata_of(node)},
-            "relationships": relationships,
+            "relationships": {kind: link for kind, link in links.items() if link},
             "embedding": None if node.vector is None else node.vector.tolist(),
         }
     )

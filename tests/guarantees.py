@@ -1,10 +1,12 @@
-"""What an updated index has in common with a fresh build of its documents."""
+"""What holds of every tree, and what an updated index has in common with a fresh build."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from records import as_plain
 
-from hierindex import HierarchicalIndex, RaptorHierarchy
+from hierindex import HierarchicalIndex, Node, RaptorHierarchy
 from hierindex.tree.hierarchy import Hierarchy
 
 
@@ -37,3 +39,22 @@ def inconsistent(index: HierarchicalIndex) -> list[str]:
         if {*node.documents} != documents or (node.parents and abs(total - 1) > 1e-6):
             wrong.append(node.id)
     return wrong
+
+
+def check_tree(nodes: Sequence[Node]) -> None:
+    """There is one root, which is the highest node."""
+    highest = max(nodes, key=lambda node: node.level)
+    assert [node.id for node in nodes if not node.parents] == [highest.id]
+    check_links(nodes)
+
+
+def check_links(nodes: Sequence[Node]) -> None:
+    """Links both ways, weights of 1, and no gap between a node and its parents."""
+    by_id = {node.id: node for node in nodes}
+    for node in nodes:
+        parents = dict(node.parents)
+        assert len(parents) == len(node.parents)
+        assert sum(parents.values()) == pytest.approx(1.0 if parents else 0.0)
+        assert all(by_id[parent].level == node.level_max + 1 for parent in parents)
+        assert all(node.id in by_id[parent].children for parent in parents)
+        assert all(node.id in dict(by_id[child].parents) for child in node.children)

@@ -1,5 +1,6 @@
 """Hypothesis strategies, named by their axes. Arrays are read-only: inputs stay as given."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,16 +13,16 @@ from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import (
     Membership,
+    Rows,
     centroids,
     groups_of,
     normalised,
 )
-from hierindex.core.optimal import Optimal
-from hierindex.core.rows import Rows
 from hierindex.core.segments import (
     Cosine,
     Gradient,
     Interquartile,
+    Optimal,
     Percentile,
     Rule,
     StandardDeviation,
@@ -30,6 +31,7 @@ from hierindex.core.segments import (
 from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
+UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
 def noise(rng: Generator, n: int, d: int) -> Floats2d:

@@ -37,7 +37,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "store": "vector_store",
     "summarize": "bert llm replies summarizers",
     "text_node": "text_node",
-    "tree": "hierarchy transforms",
+    "tree": "hierarchy",
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.startswith("__"))
 

@@ -30,7 +30,7 @@ def verify(
     The exit status is 0 if all checks pass, 1 if one fails.
     """
     from hierindex.store.table import Table
-    from hierindex.verify.verify import verify as check
+    from hierindex.verify import verify as check
 
     outcome = check(Table.of(index), repair=repair)
     print_result(outcome.to_json(), as_json, verified)

@@ -83,9 +83,8 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
     if cosine is not None:
         like = np.where(is_text, cosine - cosine[is_text].mean(), 0.0)
         mass = mass * np.exp(SHARPNESS * like / max(float(cosine[is_text].std()), 1e-12))
-    return np.asarray(
-        np.minimum(forest.summed(mass) / mass.sum(), 1.0)
-    )  # rounded up, it may be more
+    share = forest.summed(mass) / mass.sum()
+    return np.asarray(share.clip(max=1.0))  # rounding may exceed it
 
 
 def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int) -> Ints1d:

@@ -9,12 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from hierindex.core.arguments import Floats2d, Ints1d, is_number, is_whole, require
-from hierindex.core.membership import Membership, from_groups, groups_of, in_rows_of, weights_of
+from hierindex.core.membership import (
+    Membership,
+    blocks,
+    canonical_order,
+    distinct_rows,
+    from_groups,
+    in_rows_of,
+    one_thread,
+    strongest_first,
+    weighted_groups,
+)
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
-from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -147,28 +156,23 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
 def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
     """Cluster rows that are in canonical order."""
     first = strongest(csr_array(_posteriors(X, model, seed, is_first=True)), model)
-    row, column, weight, n_groups = [], [], [], 0
-    for rows, weight_in_first in zip(groups_of(first), weights_of(first), strict=True):
-        P = weight_in_first[:, None] * _posteriors(X[rows], model, seed, is_first=False)
-        inside, component = np.nonzero(P)
-        row.append(rows[inside])
-        column.append(n_groups + component)
-        weight.append(P[inside, component])
-        n_groups += P.shape[1]
-    places = (np.concatenate(row), np.concatenate(column))
-    both = csr_array((np.concatenate(weight), places), shape=(len(X), n_groups))
-    return strongest(both, model)
+    both = []
+    for rows, weight in weighted_groups(first):
+        second = _posteriors(X[rows], model, seed, is_first=False)
+        P = np.zeros((len(X), second.shape[1]))
+        P[rows] = weight[:, None] * second
+        both.append(csr_array(P))
+    return strongest(csr_array(hstack(both)), model)
 
 
 def strongest(P: csr_array, model: Mixture) -> Membership:
     """Return the memberships that `min_weight` and `max_parents` allow."""
-    row = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-    order = np.lexsort((P.indices, -P.data, row))  # each row's groups, strongest first
+    row, order = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr)), strongest_first(P)
     rank = np.arange(P.nnz) - P.indptr[row]
     joins = (rank == 0) | ((rank < model.max_parents) & (P.data[order] >= model.min_weight))
     kept = order[joins]
     M = csr_array((P.data[kept], (row[kept], P.indices[kept])), shape=P.shape)
-    return from_groups(groups_of(M), weights_of(M), P.shape[0])
+    return from_groups(weighted_groups(M), P.shape[0])
 
 
 def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Floats2d:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hierindex.core.arguments import Floats2d, Ints1d
-from hierindex.core.rows import one_thread
+from hierindex.core.membership import one_thread
 
 EPOCHS = 50  # UMAP's default of 500 takes longer and does not raise the V-measure on squad
 MAX_NEIGHBOURS = 50  # RAPTOR's sqrt(n - 1) at 2,500 rows; fewer lower the V-measure on books

@@ -41,7 +41,7 @@ from hierindex.respond.answer import Answer
 from hierindex.retrieve.question import cuts, of_documents
 from hierindex.store.filters import Filters
 from hierindex.store.table import Table
-from hierindex.tree.transforms import SemanticHierarchy
+from hierindex.tree.hierarchy import SemanticHierarchy
 
 LEVEL = re.compile(r"level-(\d+)")
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document

@@ -133,7 +133,7 @@ def _summaries(
     summaries: dict[str, BaseNode] = {node.whole_document: to_text_node(node) for node in whole}
     without = sorted(chunks.keys() - summaries.keys())
     if ids := [chunk.node_id for document in without for chunk in chunks[document]]:
-        from hierindex.tree.transforms import DocumentHierarchy  # rarely needed
+        from hierindex.tree.hierarchy import DocumentHierarchy  # rarely needed
 
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1

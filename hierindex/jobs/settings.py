@@ -10,8 +10,12 @@ from hierindex.models.adapters import LLMLike, as_llm
 from hierindex.models.embedder import APART, EmbedLike, identity, is_same_name, must_agree
 from hierindex.node import Maker
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
-from hierindex.tree.hierarchy import Hierarchy
-from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.tree.hierarchy import (
+    DocumentHierarchy,
+    Hierarchy,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser

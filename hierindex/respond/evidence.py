@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 from Stemmer import Stemmer
 
-from hierindex.core.calibration import Scale
-from hierindex.core.ranking import cosines
+from hierindex.core.ranking import Scale, cosines
 from hierindex.models.embedder import EmbedModel, unit_vectors
 from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hierindex.core.arguments import Floats1d, is_number, is_whole, require
-from hierindex.core.calibration import Scale
+from hierindex.core.ranking import Scale
 from hierindex.models.embedder import Embedder, EmbedLike, unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Node

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.calibration import Scale
+from hierindex.core.ranking import Scale
 from hierindex.models.embedder import EmbedModel, named_errors, unit_vectors
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from hierindex.core.arguments import Floats1d, Ints1d
-from hierindex.core.context import in_context, nearness, places_of
-from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
+from hierindex.core.ranking import (
+    DENSE_SHARE,
+    blended,
+    cosines,
+    in_context,
+    nearness,
+    places_of,
+    reading_order,
+)
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filtering import Scope
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
@@ -167,7 +174,7 @@ def rank_in_context(
     -------
     list[(str, float)]
         Ids and scores, best first; ties stay in the order of the rows. Scores are standard
-        deviations above the mean of all nodes, see `hierindex.core.context`. Of more than 500
+        deviations above the mean of all nodes, see `hierindex.core.ranking`. Of more than 500
         nodes, the best are ranked in context and the others follow by their own scores.
 
     Notes

@@ -9,7 +9,7 @@ from weakref import finalize
 import numpy as np
 
 from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
-from hierindex.core.calibration import Scale
+from hierindex.core.ranking import Scale
 from hierindex.summarize.extractive import tf_idf
 from hierindex.summarize.facts import STEM, Facts, folded, names_in, values_in
 from hierindex.text.sentences import tokens

@@ -5,7 +5,7 @@ all nodes of the groups that lost a node or that a new node joins, and groups th
 Parents that change are the new nodes of the next level. All other groups are kept and not read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
-from hierindex.core.revision import NEIGHBOURS, continued, joined
+from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
 from hierindex.store.filters import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import NODE_COLUMNS, to_nodes
@@ -116,11 +116,9 @@ class EarlierTree:
         shift = level - n_levels
         return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
 
-    def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
-        """Store nodes that were read, and return those that were not known."""
-        nodes = [node for node in nodes if node.id not in away]
-        for node in nodes:
-            self._read[node.id] = node, copy(node)
+    def remembered(self, nodes: list[Node]) -> list[Node]:
+        """Store nodes that were read, with copies as they are now, and return them."""
+        self._read |= {node.id: (node, copy(node)) for node in nodes}
         return nodes
 
     def finish(self, cut: "Cut", made: Set[str]) -> None:
@@ -187,9 +185,9 @@ class EarlierTree:
         """Return nodes with their vectors."""
         return self._nodes(by_ids(ids)) if ids else []
 
-    def cut(self, level: int) -> list[Node]:
-        """Return the nodes of a cut with their vectors."""
-        return self._nodes(at_cut(level))
+    def cut(self, level: int, without: Collection[str]) -> list[Node]:
+        """Return the nodes of a cut, excluding some, with their vectors."""
+        return [node for node in self._nodes(at_cut(level)) if node.id not in without]
 
     def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
         """Return the ids of the nodes of a cut, excluding some, that are nearest to any row.
@@ -308,8 +306,7 @@ class Cut(Level):
 
     def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
         """Return the cut with the nodes to group again: new, changed, and related nodes."""
-        tree = self.tree
-        shift = self.shift
+        tree, shift = self.tree, self.shift
         level = self.level + shift
         if not (shift or self.left) and all(tree.is_unchanged(node.id) for node in current):
             return replace(self, rows=level_rows([], X[:0], level))
@@ -322,21 +319,21 @@ class Cut(Level):
         tree.places(self.left)  # of all of them at once
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
-            near = beside = tree.remembered(tree.cut(self.level), away)
+            near = beside = tree.remembered(tree.cut(self.level, away))
             groups |= {parent for node in beside for parent in self._parents(node.id)}
         else:
-            near = tree.remembered(tree.nodes(tree.near(X[is_new], self.level, away)), away)
+            near = tree.remembered(tree.nodes(tree.near(X[is_new], self.level, away)))
         known = [node for node in current if node.id in self.follows]
         joins = self._joined(X[is_new], [*known, *near], stacked(X[~is_new], near))
         group_of = {node.id: group for node, group in zip(new, joins, strict=True) if group}
         if not is_whole:
             groups |= {*group_of.values()}
             members = {i for place in tree.places(groups).values() for i in place.children}
-            beside = tree.remembered(tree.nodes(members - away), away)
+            beside = tree.remembered(tree.nodes(members - away))
         for node in beside:
             if node.level > self.base:
-                lifted = node.level + shift
-                node.level = node.level_max = lifted
+                node.level += shift
+                node.level_max = node.level
         nodes, X = [*current, *beside], stacked(X, beside)
         order = sorted(range(len(nodes)), key=lambda i: tree.place(nodes[i]))
         nodes = [nodes[i] for i in order]

@@ -5,7 +5,7 @@ memory, they are stored in a file, read pool by pool, and written when all pools
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.revision import Revised
-from hierindex.core.rows import blocks
+from hierindex.core.membership import blocks
+from hierindex.core.tree import Revised
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
@@ -216,7 +216,8 @@ def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> G
     rows = level_rows(leaves, X, 0, headings_between(leaves))
     top = levels.grow(Level(leaves, rows), recipe.within)
     with levels.watch("link"):
-        done = _of_one_root(levels.made) if finish else set()
+        n_roots = Counter(node.documents[0] for node in levels.made if not node.parents)
+        done = {document for document, n in n_roots.items() if n == 1 and finish}
         whole = [node for node in levels.made if node.documents[0] in done]
         note_documents(whole, done, chunks_of(whole))
         below = [node for node in whole if node.parents]
@@ -231,133 +232,107 @@ def grow_above(
     aside: Sink | None = None,
     grow: GrowPools | None = None,
 ) -> Grown:
-    """Grow the levels above the trees of documents, or above leaves.
+    """Grow the levels above the parts of a tree, which are trees of documents or pools of leaves.
 
-    By default, pools are grown in this process, one after the other.
+    If finished nodes are written to a `Sink`, only two kinds of nodes stay in memory: those above
+    documents or pools, and all nodes of documents without a single root. By default, pools are
+    grown in this process, one after the other.
     """
+    levels, kept, ids = Levels(recipe), list[GrownPart](), set[str]()
     pools = None
     if aside and not (earlier or recipe.within):
         pools = Pools(recipe, aside.waiting, aside.most)
         parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
-    growth = Growth(Levels(recipe), earlier, aside, pools)
     for part in parts:
-        growth.add(part)
-    return growth.finished()
-
-
-@dataclass
-class Growth:
-    """The growth of one tree: the results of its parts, and the levels above them.
-
-    The parts are trees of documents, or pools of leaves. If finished nodes are written to a `Sink`,
-    only two kinds of nodes stay in memory: those above documents or pools, and all nodes of
-    documents without a single root.
-
-    Attributes
-    ----------
-    levels : Levels
-        The levels above the parts.
-    earlier : EarlierTree, optional
-    aside : Sink, optional
-    pools : Pools, optional
-    ids : set[str]
-        Ids of all nodes, finished ones included, if an earlier tree is updated.
-    height : int
-        Number of levels of the parts above the chunks.
-    """
-
-    levels: Levels
-    earlier: EarlierTree | None
-    aside: Sink | None
-    pools: Pools | None
-    ids: set[str] = field(default_factory=set)
-    height: int = 0
-    _parts: list[GrownPart] = field(default_factory=list)  # that have nodes
-
-    def add(self, part: GrownPart) -> None:
-        """Add a part, and write its finished nodes to the `Sink`."""
-        levels = self.levels
         levels.made += part.left
         levels.usage += part.usage
         levels.grounding += part.grounding
         levels.watch.add(part.seconds)
         if part.tops:
-            self._parts.append(replace(part, finished=()))
-        if self.earlier:
-            self.ids.update(node.id for node in chain(part.left, part.finished))
-        if self.aside:
-            with levels.watch("write"):
-                self.aside.finished(map(row_of, part.finished))
-
-    def finished(self) -> Grown:
-        """Grow the levels above the parts and return the tree; its nodes may be in the `Sink`."""
-        levels, earlier = self.levels, self.earlier
-        if self.pools and not self.pools.chunks:  # all leaves are in memory
-            self.pools = None
-        last = self._grow()
-        # The highest nodes of the parts are among those that are grouped above them.
-        below = summed([part.statistics for part in self._parts])[:-1]
-        with levels.watch("link"):
-            if earlier:
-                self.ids.update(node.id for node in levels.made)
-                if isinstance(last, Cut):
-                    earlier.finish(last, self.ids)
-            nodes = self._noted()
-        if self.aside:
-            with levels.watch("write"):
-                self.aside.finished(_rows(nodes, self.pools))
-        return Grown(
-            [] if self.aside else nodes,
-            frozenset(earlier.gone if earlier else ()),
-            levels.usage,
-            levels.grounding,
-            [*below, *levels.statistics],
-            levels.watch.seconds,
-        )
-
-    def _grow(self) -> Level:
-        """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
-        levels, across = self.levels, self.levels.recipe.across
-        with levels.watch("link"):
-            parts = self._parts
-            if len(widths := {part.X.shape[1] for part in parts}) > 1:
-                raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
-            X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
-            tops = [node for part in parts for node in part.tops]
-            self.height = max((len(part.statistics) - 1 for part in parts), default=0)
-            if self.pools:
-                order = self.pools.order(tops)
-                X, tops = X[order], [tops[i] for i in order]
-                levels.made = [*tops]
-            if self.earlier:
-                is_grouped = bool(levels.recipe.within)
-                replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
-                self.height = replaced.level + replaced.shift
-            for node in tops:
-                node.level_max = self.height
-            if self.earlier and across:
-                level: Level = replaced.around(tops, X)
-            else:
-                level = Level(tops, level_rows(tops, X, self.height))
-        return levels.grow(level, [*map(Revised, across)] if self.earlier else across)
-
-    def _noted(self) -> list[Node]:
-        """Return all nodes after setting the fields that depend on the whole tree."""
-        earlier, made = self.earlier, self.levels.made
-        done = set[str]().union(*(part.done for part in self._parts))
-        nodes, documents = made, documents_alone(made)
+            kept.append(replace(part, finished=()))
         if earlier:
-            documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
-            nodes = earlier.among_related(made, documents - done)
-        chunks = self.pools.chunks if self.pools else chunks_of(nodes)
-        note_documents(nodes, documents - done, chunks)
-        note_names(nodes, {node.id for node in made} if earlier else None)
-        return [*made, *(earlier.changed if earlier else ())]
+            ids.update(node.id for node in chain(part.left, part.finished))
+        if aside:
+            with levels.watch("write"):
+                aside.finished(map(row_of, part.finished))
+    if pools and not pools.chunks:  # all leaves are in memory
+        pools = None
+    with levels.watch("link"):
+        level, height = _lowest(levels, kept, ids, earlier, pools)
+    across = recipe.across
+    last = levels.grow(level, [*map(Revised, across)] if earlier else across)
+    # The highest nodes of the parts are among those that are grouped above them.
+    below = summed([part.statistics for part in kept])[:-1]
+    with levels.watch("link"):
+        if earlier and isinstance(last, Cut):
+            earlier.finish(last, ids.union(node.id for node in levels.made))
+        done = set[str]().union(*(part.done for part in kept))
+        nodes = _noted(levels.made, done, height, earlier, pools)
+    if aside:
+        with levels.watch("write"):
+            aside.finished(_rows(nodes, pools))
+    return Grown(
+        [] if aside else nodes,
+        frozenset(earlier.gone if earlier else ()),
+        levels.usage,
+        levels.grounding,
+        [*below, *levels.statistics],
+        levels.watch.seconds,
+    )
 
 
-def _of_one_root(nodes: Sequence[Node]) -> set[str]:
-    n_roots = Counter(node.documents[0] for node in nodes if not node.parents)
-    return {document for document, n in n_roots.items() if n == 1}
+def _lowest(
+    levels: Levels,
+    parts: Sequence[GrownPart],
+    ids: Set[str],
+    earlier: EarlierTree | None,
+    pools: Pools | None,
+) -> tuple[Level, int]:
+    """Return the lowest level above the parts, and the number of levels below it.
+
+    If an earlier tree is updated, `ids` are those of all nodes of the parts, and the level is a cut
+    of that tree.
+    """
+    if len(widths := {part.X.shape[1] for part in parts}) > 1:
+        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+    X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
+    tops = [node for part in parts for node in part.tops]
+    height = max((len(part.statistics) - 1 for part in parts), default=0)
+    if pools:
+        order = pools.order(tops)
+        X, tops = X[order], [tops[i] for i in order]
+        levels.made = [*tops]
+    cut = None
+    if earlier:
+        is_grouped = bool(levels.recipe.within)
+        cut = earlier.replaced(tops, ids, height, is_grouped=is_grouped)
+        height = cut.level + cut.shift
+    for node in tops:
+        node.level_max = height
+    if cut and levels.recipe.across:
+        return cut.around(tops, X), height
+    return Level(tops, level_rows(tops, X, height)), height
+
+
+def _noted(
+    made: list[Node],
+    done: Set[str],
+    height: int,
+    earlier: EarlierTree | None,
+    pools: Pools | None,
+) -> list[Node]:
+    """Return all nodes after setting the fields that depend on the whole tree.
+
+    The fields of nodes of the documents `done` are set already.
+    """
+    nodes, documents = made, documents_alone(made)
+    if earlier:
+        documents |= documents_alone(d for d in earlier.changed if d.level > height)
+        nodes = earlier.among_related(made, documents - done)
+    chunks = pools.chunks if pools else chunks_of(nodes)
+    note_documents(nodes, documents - done, chunks)
+    note_names(nodes, {node.id for node in made} if earlier else None)
+    return [*made, *(earlier.changed if earlier else ())]
 
 
 def _rows(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Row]:

@@ -1,25 +1,33 @@
-"""Base class of the three hierarchies: settings, models, running and serialisation."""
+"""The three hierarchies, each usable as the last step of an `IngestionPipeline`."""
 
-import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 from uuid import uuid4
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
+from llama_index.core.bridge.pydantic import (
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    field_serializer,
+    field_validator,
+)
 from llama_index.core.schema import BaseNode, TransformComponent
 
-from hierindex.cache import Cache, Texts, Vectors, open_cache
+from hierindex.cache import Cache, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
-from hierindex.core.tree import ByMixture, Grouper
+from hierindex.core.segments import RULES, Optimal, Rule
+from hierindex.core.tree import ByDocument, ByMixture, BySegment, Grouper
 from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike
 from hierindex.models.embedder import (
@@ -44,7 +52,7 @@ from hierindex.summarize.summarizers import (
     rehearsed,
     summarizer_from_dict,
 )
-from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
@@ -54,6 +62,7 @@ from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
 MAX_TOKENS = 3500  # sum over a group's children, as in RAPTOR
 MAX_CHILDREN = 12  # RAPTOR's groups average 6.7 children
+SEGMENTS = Optimal(rows=6)
 NOTHING_KEPT = Cache()
 
 
@@ -232,22 +241,9 @@ class Hierarchy(TransformComponent):
 
     def recipe(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Recipe:
         """Return the recipe of a growth; its caches are in `cache`."""
-        is_known = not self._compares_vectors or self.embedder.fingerprint is not None
-        # The vector cache is not used for sentences: they belong to no one node.
-        embed = None if self._is_rehearsal else self.embedder.embed
         within, across = self._groupers()
-        return Recipe(
-            settings=self,
-            within=within,
-            across=across,
-            summarizer=self._summarizer,
-            shaped_by=self._shaped_by(),
-            is_rehearsal=self._is_rehearsal,
-            resources=Resources(completions=Texts(cache), embed=embed),
-            vectors=Vectors(cache, self.embedder.fingerprint),
-            texts=Texts(cache if is_known else NOTHING_KEPT),
-            progress=progress or self.progress,
-        )
+        reports = progress or self.progress
+        return Recipe(self, within, across, self._summarizer, self._is_rehearsal, cache, reports)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with another precision of its embedding model, if supported."""
@@ -339,9 +335,7 @@ class Hierarchy(TransformComponent):
 
     def _cache(self) -> AbstractContextManager[Cache]:
         folder = self.cache or (self.store and self.store.uri)
-        if not folder:
-            return nullcontext(NOTHING_KEPT)
-        return open_cache(str(folder))
+        return open_cache(str(folder)) if folder else nullcontext(NOTHING_KEPT)
 
     def _with_held(self, given: list[Node], snapshot: Snapshot) -> list[Node]:
         """Return chunks with the stored chunks of other documents; none if no chunk is new."""
@@ -349,31 +343,11 @@ class Hierarchy(TransformComponent):
             return []
         was = snapshot.maker()
         check_same_model(self.embedder.embed_model, was.embed_model, was.embed_settings)
-        by_document = {**_by_document(snapshot.chunks()), **_by_document(given)}
+        held, new = snapshot.chunks(), {chunk.documents[0] for chunk in given}
+        by_document = {chunk.documents[0]: list[Node]() for chunk in (*held, *given)}
+        for chunk in (*(c for c in held if c.documents[0] not in new), *given):
+            by_document[chunk.documents[0]].append(chunk)
         return [*chain.from_iterable(by_document.values())]
-
-    @property
-    def _compares_vectors(self) -> bool:
-        """Whether the embedding model is used to check summaries."""
-        return "unsupported" in self._summarizer.to_dict()
-
-    def _shaped_by(self) -> str:
-        """Return JSON of everything that determines a summary, except group and budget."""
-        shaped_by: dict[str, Any] = {
-            "summarizer": self._summarizer.to_dict(),
-            "summary_tokens": self.summary_tokens,
-            "counted_by": self.embedder.name,
-        }
-        if self._compares_vectors:
-            shaped_by["compared_by"] = self.embedder.fingerprint
-        return json.dumps(shaped_by, sort_keys=True)
-
-
-def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:
-    by_document: dict[str, list[Node]] = {}
-    for chunk in chunks:
-        by_document.setdefault(chunk.documents[0], []).append(chunk)
-    return by_document
 
 
 def _refuse_slice(hierarchy: object) -> NoReturn:
@@ -383,3 +357,89 @@ def _refuse_slice(hierarchy: object) -> NoReturn:
         "run the pipeline without num_workers, or make the hierarchy in the process that has all "
         "nodes."
     )
+
+
+class SemanticHierarchy(Hierarchy):
+    """A hierarchy that groups similar consecutive chunks until each document is one node.
+
+    Groups tend to end where sections end, see `Optimal`. Documents are then clustered, level by
+    level, up to a single root, see `Mixture`. See `Hierarchy` for the other parameters.
+
+    Parameters
+    ----------
+    rule : Rule
+        Rule that chooses where to cut a document: `Optimal` (the default, with six children per
+        parent on average), `TargetSize`, `Percentile`, `StandardDeviation`, `Interquartile`,
+        `Gradient`, `Cosine` or a custom one.
+    """
+
+    method: ClassVar[str] = "semantic"
+    rule: Rule = SEGMENTS
+
+    @field_serializer("rule")
+    def _described(self, rule: Rule) -> dict[str, Any]:
+        kind, fields = type(rule), getattr(rule, "__dict__", {})
+        if RULES.get(kind.__name__) is not kind:  # custom: `from_dict` cannot restore it
+            return {"class_name": f"{kind.__module__}.{kind.__qualname__}", "fields": repr(fields)}
+        return {"class_name": kind.__name__, **fields}
+
+    @field_validator("rule", mode="before")
+    @classmethod
+    def _made(cls, rule: Any) -> Any:
+        if isinstance(rule, Rule) and not isinstance(rule, type):
+            return rule
+        fields = {**rule} if isinstance(rule, dict) else {}
+        name = str(fields.pop("class_name", None))
+        if name not in RULES:
+            raise InputError(
+                f"it must be one of {', '.join(RULES)}, or pass your own as rule=, got {rule!r}."
+            )
+        return RULES[name](**fields)
+
+    @property
+    def _has_own_rules(self) -> bool:
+        return super()._has_own_rules or type(self.rule) not in RULES.values()
+
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        return [BySegment(self.rule, self._caps())], [self._by_mixture()]
+
+
+class RaptorHierarchy(Hierarchy):
+    """A hierarchy that groups similar chunks by soft clustering with UMAP and Gaussian mixtures.
+
+    As in RAPTOR, each level is clustered twice: all nodes first, then the nodes of each cluster.
+    See `Mixture` for these settings and `Hierarchy` for the other parameters. Similar chunks share
+    a group wherever they are; sections of documents only decide where chunks end.
+
+    Parameters
+    ----------
+    scope : {"corpus", "document"}
+        "corpus" (the default) clusters the chunks of all documents together. "document" first
+        clusters the chunks of each document, until it is one node.
+    """
+
+    method: ClassVar[str] = "raptor"
+    scope: Literal["corpus", "document"] = "corpus"
+
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        anywhere = self._by_mixture()
+        within = [replace(anywhere, per_document=True)] if self.scope == "document" else []
+        return within, [anywhere]
+
+
+class DocumentHierarchy(Hierarchy):
+    """A hierarchy with one summary per document, of any number of chunks and sections.
+
+    See `Hierarchy` for the other parameters.
+
+    Parameters
+    ----------
+    group_documents : bool
+        Whether to cluster the document summaries up to a single root. True by default.
+    """
+
+    method: ClassVar[str] = "document"
+    group_documents: bool = True
+
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        return [ByDocument()], [self._by_mixture()] if self.group_documents else []

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, dok_array
 
 from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.identity import leaf_ids
-from hierindex.core.rows import NO_HEADINGS, Rows
+from hierindex.core.membership import NO_HEADINGS, Rows
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import (
     EMBED_HIDDEN,
@@ -46,7 +46,7 @@ def headings_between(chunks: Sequence[Node]) -> Ints1d:
 
 
 def level_rows(
-    nodes: Sequence[Node], X: Floats2d, level: int, heading: Ints1d | None = None
+    nodes: Sequence[Node], X: Floats2d, level: int, heading: Ints1d = NO_HEADINGS
 ) -> Rows:
     """Return the rows of nodes; see `Rows` for the arrays.
 
@@ -58,7 +58,6 @@ def level_rows(
         for i, node in enumerate(nodes)
     ]
     n_tokens = np.array([node.n_tokens for node in nodes], dtype=np.int64)
-    heading = NO_HEADINGS if heading is None else heading
     return Rows(X, n_tokens, np.array(document, dtype=np.int64), level, heading)
 
 

@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.membership import Membership, centroids, groups_of
-from hierindex.core.rows import Rows
+from hierindex.core.membership import Membership, Rows, centroids, groups_of
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node

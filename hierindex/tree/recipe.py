@@ -1,11 +1,12 @@
 """The settings and models that determine a tree."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from hierindex.cache import Texts, Vectors
+from hierindex.cache import Cache, Texts, Vectors
 from hierindex.core.arguments import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.models.embedder import Embedder, identity
@@ -30,29 +31,55 @@ class Recipe:
     settings : Hierarchy
     within, across : sequence of Grouper
         Groupers of nodes of one document, and of nodes of any documents.
-    shaped_by : str
-        JSON of everything that determines a summary, except its group and budget.
+    summarizer : Summarizer
     is_rehearsal : bool
         Whether this is an estimate: summaries are placeholders and are not cached.
-    texts : Texts
-        Cache of summaries.
+    cache : Cache
+    progress : Progress
     """
 
     settings: "Hierarchy"
     within: Sequence[Grouper]
     across: Sequence[ByMixture]
     summarizer: Summarizer
-    shaped_by: str
     is_rehearsal: bool
-    resources: Resources
-    vectors: Vectors
-    texts: Texts
+    cache: Cache
     progress: Progress
 
     @property
     def embedder(self) -> Embedder:
         """The embedding model."""
         return self.settings.embedder
+
+    @cached_property
+    def resources(self) -> Resources:
+        """What the summariser may use."""
+        # The vector cache is not used for sentences: they belong to no one node.
+        embed = None if self.is_rehearsal else self.embedder.embed
+        return Resources(completions=Texts(self.cache), embed=embed)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The cache of summaries; it keeps nothing if an unknown model checks them."""
+        is_known = not self._compares_vectors or self.embedder.fingerprint is not None
+        return Texts(self.cache if is_known else Cache())
+
+    @cached_property
+    def shaped_by(self) -> str:
+        """JSON of everything that determines a summary, except its group and budget."""
+        shaped_by: dict[str, Any] = {
+            "summarizer": self.summarizer.to_dict(),
+            "summary_tokens": self.settings.summary_tokens,
+            "counted_by": self.embedder.name,
+        }
+        if self._compares_vectors:
+            shaped_by["compared_by"] = self.embedder.fingerprint
+        return json.dumps(shaped_by, sort_keys=True)
+
+    @property
+    def _compares_vectors(self) -> bool:
+        """Whether the embedding model is used to check summaries."""
+        return "unsupported" in self.summarizer.to_dict()
 
     @cached_property
     def maker(self) -> Maker:
@@ -72,7 +99,7 @@ class Recipe:
         return self.embedder.embed(
             [node.embedded_text for node in nodes],
             progress=self._reporting(stage),
-            memory=replace(self.vectors, texts=texts),
+            memory=Vectors(self.cache, self.embedder.fingerprint, texts),
         )
 
     def summarize(self, groups: list[Group], stage: str) -> list[Summary]:

@@ -25,7 +25,7 @@ SIZES = (1_000, 2_000)
 
 def ours(X):
     from hierindex.core.bounds import Caps
-    from hierindex.core.rows import Rows
+    from hierindex.core.membership import Rows
     from hierindex.core.tree import ByMixture
 
     rows = Rows(X, np.full(len(X), 250), np.arange(len(X)))

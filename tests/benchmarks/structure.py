@@ -34,13 +34,13 @@ from hierindex import (
 from hierindex.cache import Cache, open_cache
 from hierindex.core.arguments import Ints1d
 from hierindex.core.bounds import Caps
-from hierindex.core.rows import NO_HEADINGS, Rows
+from hierindex.core.membership import NO_HEADINGS, Rows
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import split_documents
 from hierindex.text_node import chunk_of, to_text_node
-from hierindex.tree.transforms import SEGMENTS
+from hierindex.tree.hierarchy import SEGMENTS
 
 ADDED = (
     "chunks end at headings",

@@ -17,7 +17,7 @@ INTERRUPTED = {
     "delete report.md --index my-index": BUILDING,
     "query 'Why was the bridge closed?' --index my-index": ASKING,
     "export svg --index my-index --to a.svg": "hierindex.export.svg.to_svg",
-    "verify --index my-index": "hierindex.verify.verify.verify",
+    "verify --index my-index": "hierindex.verify.verify",
 }
 
 

@@ -5,16 +5,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import caps, leaves, memberships, rules, seeds, unit_vectors
+from strategies import UNBOUNDED, caps, leaves, memberships, rules, seeds, unit_vectors
 
 from hierindex.core.bounds import Caps, bounded
-from hierindex.core.membership import groups_of, one_hot, strongest_parent
+from hierindex.core.membership import NO_HEADINGS, Rows, groups_of, one_hot, strongest_parent
 from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
 
 
-def bounded_by(caps, M, X, n_tokens, document=None, heading=None):
-    return bounded(M, X, n_tokens, caps, document=document, heading=heading)
+def bounded_by(caps, M, X, n_tokens, document=None, heading=NO_HEADINGS):
+    """Groups within the caps; in reading order if there are documents."""
+    of = np.arange(len(X)) if document is None else document
+    rows = Rows(X, n_tokens, of, heading=heading)
+    return bounded(M, rows, caps, in_order=document is not None)
 
 
 def sizes(M):
@@ -33,7 +36,7 @@ def anywhere(draw):
 def in_documents(draw):
     """Arguments of `bounded` whose groups are segments."""
     rows = draw(leaves(least_rows=1))
-    M = segment(rows, rule=draw(rules()))
+    M = segment(rows, rule=draw(rules()), caps=UNBOUNDED)
     return draw(caps()), M, rows.X, rows.n_tokens, rows.document, rows.heading
 
 
@@ -61,7 +64,7 @@ def test_where_any_two_rows_may_share_a_group_there_are_half_as_many_groups(rows
 
 @given(leaves(least_rows=1), rules(), st.integers(2, 9))
 def test_and_of_segments_two_thirds_in_each_document(rows, rule, most):
-    M = segment(rows, rule=rule)
+    M = segment(rows, rule=rule, caps=UNBOUNDED)
     caps = Caps(max(1, 2 * rows.n_tokens.max()), most)
     column = strongest_parent(bounded_by(caps, M, rows.X, rows.n_tokens, rows.document))
     for document in np.unique(rows.document):
@@ -82,7 +85,7 @@ def test_permuted_rows_permute_the_groups(given, seed):
 
 def test_equal_rows_are_split_in_their_order():
     X = np.repeat(unit_vectors("noise", 3, 24), 8, axis=0)
-    M = bounded(one_hot(np.zeros(24, int)), X, np.ones(24, int), Caps(1000, 5))
+    M = bounded_by(Caps(1000, 5), one_hot(np.zeros(24, int)), X, np.ones(24, int))
     for group in groups_of(M):
         for _, equal in groupby(group.tolist(), lambda row: row // 8):
             rows = [*equal]
@@ -205,13 +208,8 @@ def test_rows_of_equal_length_are_split_evenly(n, max_children, in_order):
     ],
 )
 def test_in_reading_order(n_tokens, max_tokens, expected):
-    M = bounded(
-        one_hot(np.zeros(len(n_tokens), dtype=np.int64)),
-        unit_vectors("noise", len(n_tokens), 4),
-        np.array(n_tokens),
-        Caps(max_tokens, 4),
-        document=np.zeros(len(n_tokens), dtype=np.int64),
-    )
+    one, X = np.zeros(len(n_tokens), dtype=np.int64), unit_vectors("noise", len(n_tokens), 4)
+    M = bounded_by(Caps(max_tokens, 4), one_hot(one), X, np.array(n_tokens), one)
     assert [group.tolist() for group in groups_of(M)] == expected
 
 

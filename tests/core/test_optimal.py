@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import caps, headings, seeds, token_counts, unit_vectors, vectors
+from strategies import UNBOUNDED, caps, headings, seeds, token_counts, unit_vectors, vectors
 
-from hierindex.core import optimal
-from hierindex.core.bounds import UNBOUNDED, Caps
-from hierindex.core.membership import groups_of, one_hot
-from hierindex.core.optimal import WORTH_A_SEGMENT, Optimal, crossing_costs, squared_lengths
-from hierindex.core.rows import NO_HEADINGS, Rows
-from hierindex.core.segments import segment
+from hierindex.core import segments as module
+from hierindex.core.bounds import Caps
+from hierindex.core.membership import NO_HEADINGS, Rows, groups_of, one_hot
+from hierindex.core.segments import (
+    WORTH_A_SEGMENT,
+    Optimal,
+    crossing_costs,
+    segment,
+    squared_lengths,
+)
 from hierindex.errors import InputError
 
 
@@ -132,7 +136,7 @@ def test_of_a_number_it_is_never_worse_than_a_feasible_rival(problem, rows, seed
 def test_stretches_of_a_long_document_are_solved_by_themselves(problem, rows, stretch):
     X, n_tokens, caps, heading = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(optimal, "STRETCH", stretch)
+        patch.setattr(module, "STRETCH", stretch)
         M = segments(X, Optimal(rows=rows), caps, n_tokens, heading)
     parts = np.array_split(np.arange(len(X)), -(-len(X) // stretch))
     expected = [

@@ -81,7 +81,7 @@ def test_what_clustering_loads_first_has_one_thread_too():
     """The limit of threads reaches only libraries that are loaded."""
     script = """
 from threadpoolctl import threadpool_info
-from hierindex.core.rows import one_thread
+from hierindex.core.membership import one_thread
 with one_thread():
     import sklearn.cluster, sklearn.decomposition, sklearn.mixture, sklearn.neighbors
     assert {library["num_threads"] for library in threadpool_info()} == {1}

@@ -9,10 +9,8 @@ from scipy.sparse import csr_array, vstack
 from strategies import SUMMARY_TOKENS, seeds, unit_vectors
 
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Membership, groups_of, one_hot
-from hierindex.core.revision import Revised, continued, joined
-from hierindex.core.rows import Rows
-from hierindex.core.tree import ByMixture
+from hierindex.core.membership import Membership, Rows, groups_of, one_hot
+from hierindex.core.tree import ByMixture, Revised, continued, joined
 
 CAPS = Caps(max_tokens=10 * SUMMARY_TOKENS, max_children=5)
 

@@ -17,8 +17,7 @@ from strategies import (
 )
 
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import groups_of, one_hot
-from hierindex.core.rows import Rows
+from hierindex.core.membership import Rows, groups_of, one_hot
 from hierindex.core.segments import Rule, TargetSize
 from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
 

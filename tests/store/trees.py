@@ -7,7 +7,8 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.tree.transforms import Hierarchy
+from hierindex.summarize import ExtractiveSummarizer
+from hierindex.tree.hierarchy import Hierarchy
 
 NOUNS = (
     "harbour lantern orchard glacier copper thistle meadow granite sparrow violin "
@@ -86,3 +87,15 @@ HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
     """Columns of a store's table, by name."""
     return store.snapshot().columns(*names)
+
+
+class CountingSummarizer(ExtractiveSummarizer):
+    """Records the number of groups of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[int] = []
+
+    def summarize(self, groups, budget, resources=None):
+        self.calls.append(len(groups))
+        return super().summarize(groups, budget, resources)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from guarantees import check_links, check_tree
 from histories import documents
 from llama_index.core.node_parser import SentenceSplitter
 from records import as_plain
+from store.trees import CountingSummarizer
 
 from hierindex import (
     DocumentHierarchy,
@@ -19,24 +21,11 @@ from hierindex import (
 )
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
-from hierindex.summarize import ExtractiveSummarizer
 from hierindex.tree import earlier
 from hierindex.tree.hierarchy import Hierarchy
 
 WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
 KINDS = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
-
-
-class CountingSummarizer(ExtractiveSummarizer):
-    """Counts the groups that it summarises."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.n_groups = 0
-
-    def summarize(self, groups, budget, resources=None):
-        self.n_groups += len(groups)
-        return super().summarize(groups, budget, resources)
 
 
 def texts_of(n_documents: int) -> dict[str, str]:
@@ -91,11 +80,12 @@ def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
     texts = texts_of(16)
     summarizer = CountingSummarizer()
     held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
-    n_summaries, summarizer.n_groups = summarizer.n_groups, 0
+    n_summaries = sum(summarizer.calls)
+    summarizer.calls.clear()
     edited = texts["005.txt"] + "\n\nThe harbour of 5 has a new mast and an old anchor."
     nodes = held.change({"005.txt": edited})
     n_levels = 1 + max(node.level for node in nodes)
-    assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
+    assert 0 < sum(summarizer.calls) <= min(3 * n_levels, n_summaries / 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,25 +113,6 @@ def document_levels(nodes) -> int:
     return max(node.level for node in nodes if len(node.documents) == 1)
 
 
-def check_tree(nodes) -> None:
-    """There is one root, which is the highest node."""
-    highest = max(nodes, key=lambda node: node.level)
-    assert [node.id for node in nodes if not node.parents] == [highest.id]
-    check_links(nodes)
-
-
-def check_links(nodes) -> None:
-    """Links both ways, weights of 1, and no gap between a node and its parents."""
-    by_id = {node.id: node for node in nodes}
-    for node in nodes:
-        parents = dict(node.parents)
-        assert len(parents) == len(node.parents)
-        assert sum(parents.values()) == pytest.approx(1.0 if parents else 0.0)
-        assert all(by_id[parent].level == node.level_max + 1 for parent in parents)
-        assert all(node.id in by_id[parent].children for parent in parents)
-        assert all(node.id in dict(by_id[child].parents) for child in node.children)
-
-
 def short_texts(n: int) -> dict[str, str]:
     return {f"{i}": f"{' '.join(random.Random(i).choices(WORDS, k=12))} {i}." for i in range(n)}
 
@@ -164,7 +135,7 @@ class Soft(ByMixture):
         if len(rows) != 11:
             return super().__call__(rows)
         groups = [[0, 1, 2], [0, 1], [3, 4], [5, 6], [7, 8], [9, 10]]
-        return from_groups([*map(np.array, groups)], [np.ones(len(g)) for g in groups], 11)
+        return from_groups([(np.array(group), np.ones(len(group))) for group in groups], 11)
 
 
 class SoftHierarchy(RaptorHierarchy):

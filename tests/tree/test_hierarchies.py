@@ -10,11 +10,12 @@ from ast import literal_eval
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from guarantees import check_tree
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
@@ -22,7 +23,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, TextNode
 from loopback import LoopbackServer
 from records import as_chunks, as_plain, as_text_nodes
-from store.trees import columns_of, tree
+from store.trees import CountingSummarizer, columns_of, tree
 
 from hierindex import (
     DocumentHierarchy,
@@ -71,18 +72,6 @@ IDS = [
 ]
 
 
-class CountingSummarizer(ExtractiveSummarizer):
-    """Records the sizes of the groups of each call."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[int] = []
-
-    def summarize(self, groups, budget, resources=None):
-        self.calls.append(len(groups))
-        return super().summarize(groups, budget, resources)
-
-
 class OtherSentences(SalientSentences):
     """Describes itself as another extractor."""
 
@@ -125,61 +114,45 @@ def grown_once(kind) -> list[TextNode]:
     return grown(kind)
 
 
-def record(node: TextNode) -> Node:
-    return Node.of(node)
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_a_tree_has_one_root_and_cuts_that_shrink(kind) -> None:
+    nodes = {node.node_id: Node.of(node) for node in grown_once(kind)}
+    assert len(nodes) == len(grown_once(kind))
+    check_tree([*nodes.values()])
+    for node in nodes.values():
+        weights = [weight for _, weight in node.parents]
+        assert weights == sorted(weights, reverse=True)
+        assert len(weights) <= 3
+        assert bool(node.children) == (node.level > 0)
+        below = [nodes[child].documents for child in node.children] or [node.documents]
+        assert {*node.documents} == {*chain(*below)}
+    levels = [(node.level, node.level_max) for node in nodes.values()]
+    cuts = [sum(low <= cut <= high for low, high in levels) for cut in range(1 + max(levels)[1])]
+    assert cuts == sorted(cuts, reverse=True)
+    assert cuts[-1] == 1
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
-def test_every_leaf_reaches_the_root(kind) -> None:
+def test_links_are_those_of_llama_index(kind) -> None:
     nodes = grown_once(kind)
-    by_id = {node.node_id: node for node in nodes}
-    roots = [node for node in nodes if not record(node).parents]
-    assert len(by_id) == len(nodes)
-    assert len(roots) == 1
     for node in nodes:
-        parents = record(node).parents
-        assert sum(weight for _, weight in parents) == pytest.approx(1.0 if parents else 0.0)
-        assert [weight for _, weight in parents] == sorted((w for _, w in parents), reverse=True)
-        while record(node).parents:
-            parent = by_id[node.parent_node.node_id]
-            assert parent.node_id == record(node).parents[0][0]
-            assert record(parent).level > record(node).level
-            assert record(parent).level == record(node).level_max + 1
-            node = parent
-        assert node is roots[0]
-
-
-@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
-def test_links_agree_and_cuts_shrink(kind) -> None:
-    nodes = grown_once(kind)
-    by_id = {node.node_id: node for node in nodes}
-    leaves = [node for node in nodes if not record(node).level]
+        strongest = [parent for parent, _ in Node.of(node).parents[:1]]
+        assert ([node.parent_node.node_id] if node.parent_node else []) == strongest
+    leaves = [node for node in nodes if not Node.of(node).level]
     for before, after in pairwise(leaves):
         if before.ref_doc_id == after.ref_doc_id:
             assert before.next_node.node_id == after.node_id
             assert after.prev_node.node_id == before.node_id
-    assert max(len(record(node).parents) for node in nodes) <= 3
-    for parent in nodes:
-        children = [by_id[child.node_id] for child in parent.child_nodes or []]
-        assert bool(children) == (record(parent).level > 0)
-        assert all(parent.node_id in dict(record(child).parents) for child in children)
-        assert set(record(parent).documents) == {
-            d for child in children or [parent] for d in record(child).documents
-        }
-    top = max(record(node).level_max for node in nodes)
-    cuts = [sum(record(n).level <= c <= record(n).level_max for n in nodes) for c in range(top + 1)]
-    assert cuts == sorted(cuts, reverse=True)
-    assert cuts[-1] == 1
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
 def test_citations_are_the_text(kind) -> None:
     texts = {name: text_of(name) for name in "abcde"}
     for node in grown_once(kind):
-        documents = record(node).documents
-        assert record(node).citations
+        documents = Node.of(node).documents
+        assert Node.of(node).citations
         assert node.ref_doc_id == (documents[0] if len(documents) == 1 else None)
-        for quote in record(node).quotes:
+        for quote in Node.of(node).quotes:
             source = quote.source
             assert (
                 texts[source.document][source.start : source.end] == node.text[quote.at : quote.to]
@@ -208,8 +181,8 @@ def test_another_process_grows_the_same_nodes() -> None:
 def test_one_batch_and_one_summary_call_a_level() -> None:
     embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
     nodes = grown(embed_model=embed_model, summarizer=summarizer)
-    n_levels = max(record(node).level for node in nodes)
-    written = Counter(record(node).level for node in nodes)
+    n_levels = max(Node.of(node).level for node in nodes)
+    written = Counter(Node.of(node).level for node in nodes)
     assert summarizer.calls == [written[level] for level in range(1, n_levels + 1)]
     assert [len(batch) for batch in embed_model.batches] == [
         written[level] for level in range(n_levels + 1)
@@ -258,7 +231,7 @@ def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -
         hierarchy.grow([as_chunks(chunks_of(documents_of(*"abc")))], cache)
         grown = hierarchy.grow([as_chunks(chunks_of(renamed))], cache)
     fresh = hierarchy(chunks_of(renamed))
-    assert grown.usage.cached_summaries == sum(record(node).level > 0 for node in fresh)
+    assert grown.usage.cached_summaries == sum(Node.of(node).level > 0 for node in fresh)
     assert as_plain(grown.nodes) == as_plain(fresh)
 
 
@@ -270,7 +243,7 @@ def test_an_edit_touches_only_its_ancestors() -> None:
     after = hierarchy(chunks_of(documents))
     new = [node for node in after if node.node_id not in before]
     assert 0 < len(new) < len(after) / 2
-    assert all("b" in record(node).documents for node in new)
+    assert all("b" in Node.of(node).documents for node in new)
 
 
 def test_input_is_not_modified() -> None:
@@ -286,7 +259,7 @@ def test_own_keys_never_reach_a_text() -> None:
     for node in nodes:
         assert node.get_content("llm").startswith("level: advanced\n\n")
         assert "hierindex" not in node.get_content("llm").partition("\n\n")[0]
-        if record(node).level:
+        if Node.of(node).level:
             assert node.get_content("embed") == node.text
 
 
@@ -342,8 +315,8 @@ class TestFewChunks:
     @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
     def test_one_is_its_own_root(self, kind) -> None:
         (node,) = kind(embed_model=HashingEmbedding())([TextNode(text="One sentence.")])
-        assert (record(node).level, record(node).level_max) == (0, 0)
-        assert not record(node).parents
+        assert (Node.of(node).level, Node.of(node).level_max) == (0, 0)
+        assert not Node.of(node).parents
 
     def test_one_has_a_document_summary(self) -> None:
         hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
@@ -363,7 +336,7 @@ def test_window_is_named() -> None:
 
     with pytest.warns(WindowWarning, match="8 tokens that hashing reads"):
         nodes = grown(embed_model=Small(), summary_tokens=64)
-    assert all(record(node).n_tokens <= 8 for node in nodes if record(node).level)
+    assert all(Node.of(node).n_tokens <= 8 for node in nodes if Node.of(node).level)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +356,7 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
     nodes = grown()
     with pytest.raises(InputError, match="summary of an earlier hierarchy"):
         SemanticHierarchy(embed_model=HashingEmbedding())(nodes)
-    leaves = [node for node in nodes if record(node).level == 0]
+    leaves = [node for node in nodes if Node.of(node).level == 0]
     again = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)(leaves)
     assert {node.node_id for node in again} == {node.node_id for node in nodes}
 
@@ -479,7 +452,7 @@ class TestInAPipeline:
         )
         nodes = pipeline.run(documents=documents_of(*"abc"))
         assert Counter(columns_of(store, "level")["level"]) == Counter(
-            record(n).level for n in nodes
+            Node.of(n).level for n in nodes
         )
 
         index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
@@ -535,7 +508,7 @@ def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
                 nodes = as_text_nodes(grow.grow([as_chunks(chunks)], cache).nodes)
         else:
             nodes = grow(chunks)
-        return model.batches, summarizer.calls, [(n.text, record(n).level) for n in nodes]
+        return model.batches, summarizer.calls, [(n.text, Node.of(n).level) for n in nodes]
 
     *paid, nodes = grown("a")
     *paid_of_copies, nodes_of_copies = grown("abc")

@@ -1,1 +1,0 @@
-"""Checks of a stored index against its invariants, and repairs that need no model."""
