@@ -64,18 +64,20 @@ def reading_order(snapshot: Snapshot) -> ReadingOrder:
 
     Children are in the order of their parent's links, and roots in the order of their documents.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     tree = whole_tree(snapshot)
     links = snapshot.select("id", "child_ids", where=SUMMARIES)
-    roots = _roots(snapshot, tree)
     lists = links["child_ids"].combine_chunks()
-    parent = _rows(links["id"], tree.ids)[np.array(pc.list_parent_indices(lists), dtype=np.int64)]
-    child = _rows(lists.flatten(), tree.ids)
+    parts = [*links["id"].chunks, lists.flatten(), pa.array(_roots(snapshot, tree), pa.string())]
+    rows = _rows(pa.chunked_array(parts, pa.string()), tree.ids)  # in one search
+    summary, child, roots = np.split(rows, [len(lists), len(rows) - len(parts[-1])])
+    parent = summary[np.array(pc.list_parent_indices(lists), dtype=np.int64)]
     listed = (child >= 0) & (tree.forest.parent[child] == parent)
     place: Ints1d = np.full(len(tree.ids), len(child))  # after all that are linked
     place[child[listed]] = np.flatnonzero(listed)
-    place[_rows(roots, tree.ids)] = np.arange(len(roots))
+    place[roots] = np.arange(len(roots))
     return ReadingOrder(tree.ids, Icicle(tree.forest, place))
 
 

@@ -20,7 +20,7 @@ from hierindex.retrieve.selection import without_copies
 from hierindex.store.filters import Filters, Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences, informative
-from hierindex.summarize.summary import Budget, joined
+from hierindex.summarize.summary import Budget, CountTokens, joined
 from hierindex.text.sentences import Sentence, split_sentences
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def outline(
     most: int | None = None,
     question: bool = False,
     whole: bool = False,
+    count: CountTokens | None = None,
 ) -> list[Found]:
     """Return the parts of an index with sentences of each; no part is an ancestor of another.
 
@@ -59,7 +60,7 @@ def outline(
     search : Search
         The question; nodes must pass its filters.
     budget : int
-        Maximum tokens of all sentences together, counted by LlamaIndex's global tokenizer.
+        Maximum tokens of all sentences together.
     of : sequence of str, optional
         Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Only nodes with text
         of these documents alone, these nodes, and nodes under them are used. By default the whole
@@ -72,6 +73,8 @@ def outline(
         Whether text that is more similar to the question gets more weight.
     whole : bool
         Whether documents are not divided into parts, if there are several.
+    count : callable, optional
+        Counts the tokens of texts; by default with LlamaIndex's global tokenizer.
 
     Returns
     -------
@@ -122,10 +125,11 @@ def outline(
     rows = select_cut(forest, share, may, groups, min(most or budget, max(1, budget // LINE)))
     nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
     found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
-    return told(sorted(without_copies(found, search), key=_place), budget)
+    counted = Budget(budget, count or _count_tokens)
+    return told(sorted(without_copies(found, search), key=_place), counted)
 
 
-def told(found: Sequence[Found], budget: int) -> list[Found]:
+def told(found: Sequence[Found], budget: Budget) -> list[Found]:
     """Return the parts with their selected sentences; parts without any are left out.
 
     Raises
@@ -133,22 +137,25 @@ def told(found: Sequence[Found], budget: int) -> list[Found]:
     NotFoundError
         If there are parts and no sentence fits the budget.
     """
-    tokens = llm_tokenizer()
-    counted = Budget(budget, lambda texts: np.array([len(tokens(text)) for text in texts]))
     every = [
         sentence
         for i, (node, share) in enumerate(found)
         for sentence in split_sentences(node.text, node.quotes, i, size=share)
     ]
     chosen = defaultdict[int, list[Sentence]](list)
-    for sentence in SalientSentences().select(every, counted):
+    for sentence in SalientSentences().select(every, budget):
         chosen[sentence.child].append(sentence)
     if every and not chosen:
-        least = int(counted.costs(informative(every)[0]).min())
+        least = int(budget.costs(informative(every)[0]).min())
         raise NotFoundError(
-            f"No sentence fits a budget of {budget} tokens; the shortest has {least}."
+            f"No sentence fits a budget of {budget.max_tokens} tokens; the shortest has {least}."
         )
     return [Found(_excerpt(found[i].node, of), found[i].score) for i, of in sorted(chosen.items())]
+
+
+def _count_tokens(texts: Sequence[str]) -> Ints1d:
+    tokens = llm_tokenizer()
+    return np.array([len(tokens(text)) for text in texts], dtype=np.int64)
 
 
 def name_of_part(node: Node) -> str:

@@ -2,29 +2,29 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from hierindex.core.arguments import Ints1d
 from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of
-from hierindex.node import Found
+from hierindex.node import TITLE, Found
 from hierindex.retrieve.contents import reading_order
-from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.outline import name_of_part, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.text.display import displayed
-from hierindex.text.sentences import Sentence, split_sentences
+from hierindex.text.sentences import Sentence, split_sentences, tokens
 
 BLOCKS = 240  # in a column
 FEW = 24  # parts of the text, which have room for words
 QUOTES = 6
-TOKENS_OF_PART = 200  # about, from which its quote is chosen
+WORDS_OF_PART = 200  # about, from which its quote is chosen
 FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a file
 COLOURS = 7  # values of a key that have one of their own
 
@@ -69,7 +69,9 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
     found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
     nodes = {node["id"]: node for node in found}
-    keys = _keys(snapshot, {each for node in found for each in node["documents"]})
+    documents = {each for node in found for each in node["documents"]}
+    properties = _properties(snapshot, documents)
+    keys = _keys(properties)
 
     def block(row: int) -> dict[str, Any]:
         node = nodes[tree.ids[row].as_py()]
@@ -86,39 +88,39 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     blocks = [[*map(block, column)] for column in columns]
     every, named = Search(snapshot, "", []), None if of is None else [of]
-    parts = outline(every, TOKENS_OF_PART * FEW, of=named, most=FEW, whole=True)
+    budget = WORDS_OF_PART * FEW
+    parts = outline(every, budget, of=named, most=FEW, whole=True, count=_count_words)
     parts.sort(key=lambda part: -part.score)
-    told = [
+    sentences = [
         sentence
         for k, (node, _) in enumerate(parts)
         for sentence in split_sentences(node.text, node.quotes, k, node.title)
     ]
-    best = SalientSentences().ranked(told)
+    best = SalientSentences().ranked(sentences)
     chosen = [(part, best[k][0]) for k, part in enumerate(parts[:QUOTES]) if k in best]
     return {
         "columns": blocks,
-        "documents": len({each for node in found for each in node["documents"]}),
+        "documents": len(documents),
         "tokens": int(text.sum()),
         "keys": [{"key": key, "values": [*values]} for key, _, values in keys],
-        "quotes": [quote for each in chosen if (quote := _quote(snapshot, *each))],
+        "quotes": [quote for each in chosen if (quote := _quote(properties.get(TITLE, {}), *each))],
         "parts": len(parts),
         "questions": _questions([each for column in blocks for each in column]),
     }
 
 
-def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any] | None:
+def _quote(titles: Mapping[str, str], part: Found, sentence: Sentence) -> dict[str, Any] | None:
     """Return a sentence of a part, with its name, share and position; None if unknown."""
     node, share = part
     if (source := sentence.quote.source) is None:
         return None
-    title = titles_of_documents(snapshot, [source.document]).get(source.document, "")
     text = " ".join(displayed(sentence.text).split())
     about = {
         "node": node.id,
         "name": name_of_part(node),
         "share": share,
         "text": text,
-        "title": title,
+        "title": titles.get(source.document, ""),
     }
     return {**source.to_json(), **about}
 
@@ -140,32 +142,48 @@ def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
     return ["What is this about?", *islice(asked, 2)]
 
 
+def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the values of documents by key: the folder, the type of the file, and metadata."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    of_each = defaultdict[str, dict[str, str]](dict)
+    of_each["folder"] = folders_of(documents)
+    for each in documents:
+        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
+    lists = rows["documents"].combine_chunks()
+    metadata = rows["metadata"].take(pc.list_parent_indices(lists))
+    pairs = pa.table({"document": lists.flatten(), "metadata": metadata})
+    for pair in pairs.group_by(pairs.column_names, use_threads=False).aggregate([]).to_pylist():
+        if (document := pair["document"]) in of_each["folder"]:
+            for key, value in json.loads(pair["metadata"]).items():
+                if isinstance(value, str | int) and key not in FILE:
+                    of_each[key][document] = str(value)
+    return of_each
+
+
 def _keys(
-    snapshot: Snapshot, documents: Iterable[str]
-) -> list[tuple[str, dict[str, str], dict[str, int]]]:
+    properties: Mapping[str, Mapping[str, str]],
+) -> list[tuple[str, Mapping[str, str], dict[str, int]]]:
     """Return each key that divides documents, its value of each, and numbers for the commonest.
 
     A key is kept if it has at least two values and at most one for two documents, and its seven
     commonest values cover half of them.
     """
-    of_each = defaultdict[str, dict[str, str]](dict)
-    of_each["folder"] = folders_of(documents)
-    for each in of_each["folder"]:
-        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
-    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
-    for row in rows.to_pylist():
-        known = [each for each in row["documents"] if each in of_each["folder"]]
-        for key, value in json.loads(row["metadata"]).items():
-            if isinstance(value, str | int) and key not in FILE:
-                of_each[key] |= dict.fromkeys(known, str(value))
-    keys = list[tuple[str, dict[str, str], dict[str, int]]]()
-    for key, of in of_each.items():
+    keys = list[tuple[str, Mapping[str, str], dict[str, int]]]()
+    for key, of in properties.items():
         numbers = Counter(of.values())
         common = numbers.most_common(COLOURS)
         others = len(of) - sum(n for _, n in common)
         if len(common) > 1 and 2 * max(len(numbers), others) <= len(of):
             keys.append((key, of, {value: i for i, (value, _) in enumerate(common)}))
     return keys
+
+
+def _count_words(texts: Sequence[str]) -> Ints1d:
+    """Return the numbers of words: loading a tokenizer takes longer than the rest."""
+    return np.array([len(tokens(text)) for text in texts], dtype=np.int64)
 
 
 def _commonest(of: Mapping[str, str], documents: Iterable[str]) -> str:

@@ -145,6 +145,21 @@ LONG_TASKS = """
 """
 
 
+def test_a_list_of_thousands_of_rows_opens_at_once(look, serve, tmp_path):
+    texts = ["\n\n".join(f"Report {i} has {i} pages." for i in range(n)) for n in (5_000, 3)]
+    documents = [Document(text=text, id_=f"{len(text)} characters") for text in texts]
+    page = look(serve(of_documents(tmp_path / "many", *documents)))
+    page.click("#panes [data-pane=outline]")
+    closed = page.locator("#tree .row[aria-expanded=false] .twist")
+    until(closed.count)
+    page.evaluate(LONG_TASKS.replace("buffered: true", "buffered: false"))
+    while n := closed.count():
+        closed.first.click()
+        until(lambda n=n: closed.count() < n)
+    until(lambda: page.locator("#tree .row").count() > 100)
+    assert not [each for each in page.evaluate("long") if each > 100]
+
+
 @pytest.mark.parametrize("text", ["xxx", "Initials: A. B.", "Shorts. Ab!"])
 def test_a_megabyte_is_shown_a_part_at_a_time(page, text):
     page.evaluate(LONG_TASKS)

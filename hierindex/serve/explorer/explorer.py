@@ -10,6 +10,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from hierindex.index import HierarchicalIndex
+from hierindex.models.record import llm_tokenizer
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview
@@ -63,11 +64,17 @@ class Explorer(Server):
         assets = StaticFiles(directory=PAGE)
         pages = [Route("/", _page), Mount("/assets", assets), file]
         app = application({"": index}, endpoints, pages, "/api/")
-        super().__init__(app, host, ports, [partial(Overview().answer, index, {})])
+        super().__init__(app, host, ports, [partial(_warm, index)])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""
         webbrowser.open(self.url)
+
+
+def _warm(index: HierarchicalIndex) -> None:
+    """Read what the page opens with, and then what the first question needs."""
+    Overview().answer(index, {})
+    llm_tokenizer()
 
 
 async def _page(request: Request) -> Response:
