@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import hierindex
 from hierindex.cli.app import app as program
-from hierindex.export.svg import colours
+from hierindex.export.pictures import colours
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

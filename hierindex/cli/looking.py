@@ -162,7 +162,7 @@ def export(
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.files import to_json, to_parquet
     from hierindex.export.markdown import to_markdown
-    from hierindex.export.svg import to_svg
+    from hierindex.export.pictures import to_svg
     from hierindex.index import HierarchicalIndex
 
     report: dict[str, Any] = {"format": form, "path": str(to)}

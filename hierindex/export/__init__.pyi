@@ -6,6 +6,6 @@ from .files import to_tree as to_tree
 from .langchain import to_langchain_documents as to_langchain_documents
 from .langchain import to_langchain_retriever as to_langchain_retriever
 from .markdown import to_markdown as to_markdown
-from .plots import plot_map as plot_map
+from .pictures import plot_map as plot_map
+from .pictures import to_svg as to_svg
 from .report import to_html as to_html
-from .svg import to_svg as to_svg

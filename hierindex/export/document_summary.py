@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import InputError
-from hierindex.export.files import new, ordered_nodes
+from hierindex.export.files import new, ordered_nodes, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.models.adapters import LLMLike, as_llm
 from hierindex.retrieve.selection import WHOLE
@@ -99,7 +99,7 @@ def no_llm(prompt: str) -> NoReturn:
 def _storage(index: HierarchicalIndex) -> StorageContext:
     """Build the storage that LlamaIndex loads the index from."""
     storage, struct = StorageContext.from_defaults(), IndexDocumentSummary()
-    snapshot = index.table.snapshot()
+    snapshot = snapshot_of(index)
     chunks = _chunks(snapshot)
     for document, summary in _summaries(index, snapshot, chunks).items():
         beside = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)

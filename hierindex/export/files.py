@@ -1,4 +1,4 @@
-"""Trees as JSON and Parquet, and helpers for all exports: order of nodes, new files."""
+"""Trees as JSON and Parquet, and what all exports need: the order of nodes, and new files."""
 
 import json
 from collections.abc import Iterator
@@ -18,8 +18,6 @@ from hierindex.node import Maker, Node
 from hierindex.store.rows import NODE_COLUMNS, describe, json_metadata, to_nodes
 from hierindex.store.snapshot import Snapshot
 
-NO_NODES = "The index is empty: there is nothing to export."
-
 PLACE = {
     "document": pa.string(),
     "start": pa.int64(),
@@ -37,19 +35,23 @@ COLUMNS = (
 READ = [*NODE_COLUMNS, "vector"]
 
 
-def ordered_nodes(snapshot: Snapshot) -> list[Node]:
-    """Return all nodes without vectors, sorted by level, documents, position and id.
+def snapshot_of(index: HierarchicalIndex) -> Snapshot:
+    """Return the newest generation.
 
     Raises
     ------
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     """
-    snapshot.require()
-    nodes = to_nodes(snapshot.select(*NODE_COLUMNS))
-    if not nodes:
-        raise InputError(NO_NODES)
-    return sorted(nodes, key=_place)
+    snapshot = index.table.snapshot()
+    if not snapshot.n_rows():
+        raise InputError("The index is empty: there is nothing to export.")
+    return snapshot
+
+
+def ordered_nodes(snapshot: Snapshot) -> list[Node]:
+    """Return all nodes without vectors, sorted by level, documents, position and id."""
+    return sorted(to_nodes(snapshot.select(*NODE_COLUMNS)), key=_place)
 
 
 def _place(node: Node) -> tuple[int, list[str], int, str]:
@@ -120,7 +122,7 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     """
-    found = ordered_nodes(index.table.snapshot())
+    found = ordered_nodes(snapshot_of(index))
     maker = found[0].maker or Maker()  # equal in all nodes
     nodes = [describe(node) for node in found]
     return {
@@ -185,15 +187,13 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
         If there is no index, it is empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
-        tables = map(_table, index.table.snapshot().batches(*READ))
-        if (first := next(tables, None)) is None:
-            raise InputError(NO_NODES)
-        n_nodes = 0
+        snapshot = snapshot_of(index)
+        tables = map(_table, snapshot.batches(*READ))
+        first = next(tables)
         with pq.ParquetWriter(partial, first.schema) as writer:
             for table in chain([first], tables):
                 writer.write_table(table)
-                n_nodes += table.num_rows
-    return n_nodes
+    return snapshot.n_rows()
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:

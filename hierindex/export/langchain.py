@@ -7,7 +7,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 from pydantic import ConfigDict, InstanceOf
 
 from hierindex.errors import extra
-from hierindex.export.files import ordered_nodes
+from hierindex.export.files import ordered_nodes, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.node import PREFIX, Node
 from hierindex.retrieve.levels import Level, ids_at
@@ -51,7 +51,7 @@ def to_langchain_documents(index: HierarchicalIndex, level: Level | None = None)
     LevelError
         If the tree does not have the level.
     """
-    snapshot = index.table.snapshot()
+    snapshot = snapshot_of(index)
     nodes = ordered_nodes(snapshot)
     if level is not None:
         ids = ids_at(snapshot, level)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from hierindex import __version__
 from hierindex.core.titles import first_words, listed, without_shared_prefix
 from hierindex.errors import InputError
-from hierindex.export.files import ordered_nodes, writing
+from hierindex.export.files import ordered_nodes, snapshot_of, writing
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_json
 from hierindex.read.files import file_in
@@ -135,7 +135,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
 
 def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
-    snapshot = index.table.snapshot()
+    snapshot = snapshot_of(index)
     nodes, before = ordered_nodes(snapshot), _manifest(folder / MANIFEST)
     paths = {document: path for path, (document, _) in before.items()}
     entries = {entry.path: entry for entry in _named(_tree(nodes), "", paths)}

@@ -10,7 +10,7 @@ from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError, LevelError
-from hierindex.export import plot_map, plots, svg
+from hierindex.export import pictures, plot_map
 
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
@@ -53,20 +53,20 @@ def test_the_level_of_a_map_is_the_highest_that_uses_all_colours(stored, monkeyp
     index, _ = stored
     sizes = {each["level"]: each["nodes"] for each in index.info()["levels"]}
     for least in (2, sizes[1], sizes[1] + 1):
-        monkeypatch.setattr(plots, "NAMED", least)
+        monkeypatch.setattr(pictures, "NAMED", least)
         many = [n for n, size in sizes.items() if n and size >= least]
         assert f"level {max(many, default=1)} " in plot_map(index).layout.legend.title.text
 
 
 def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     index, _ = stored
-    monkeypatch.setattr(plots, "NAMED", 3)
+    monkeypatch.setattr(pictures, "NAMED", 3)
     figure = plot_map(index, 1)
     others, *named = figure.data
     sizes = [len(trace.x) for trace in named]
     assert len(named) == 3
     assert sizes == sorted(sizes)  # the largest is drawn last
-    colour = svg.colours()
+    colour = pictures.colours()
     assert [trace.marker.color for trace in named] == [colour[f"map-{n}"] for n in (3, 2, 1)]
     assert others.marker.color == colour["quiet"]
     assert others.name == f"others ({len(others.x)})"
@@ -122,44 +122,44 @@ def test_what_does_not_exist_is_named(stored, monkeypatch):
     ],
 )
 def test_labels(text, most, shown):
-    assert plots.label(text, most) == shown
+    assert pictures.label(text, most) == shown
 
 
 def test_lines_are_short():
-    shown = plots.lines("many words " * 1000)
-    assert all(len(line) <= plots.LINE for line in shown.split("<br>"))
-    assert len(shown) < 2 * plots.TEXT
-    assert plots.lines("x" * 10_000).count("<br>") == 3
+    shown = pictures.lines("many words " * 1000)
+    assert all(len(line) <= pictures.COLUMNS for line in shown.split("<br>"))
+    assert len(shown) < 2 * pictures.TEXT
+    assert pictures.lines("x" * 10_000).count("<br>") == 3
 
 
 def test_names_are_cut_inside():
     long = "the-attention-mechanisms--of-transformers--with-many-heads"
-    (one,) = svg.fitted(long, 20, 1)
+    (one,) = pictures.fitted(long, 20, 1)
     assert len(one) == 20
     assert one.startswith("the-attent")
     assert one.endswith("any-heads")
-    assert "".join(svg.fitted(long, 20, 9)) == long
-    first, second = svg.fitted("x" * 30, 10, 2)
+    assert "".join(pictures.fitted(long, 20, 9)) == long
+    first, second = pictures.fitted("x" * 30, 10, 2)
     assert (first, second) == ("x" * 10, "x" * 5 + "\u2026" + "x" * 4)
-    assert svg.fitted("", 10, 1) == []
+    assert pictures.fitted("", 10, 1) == []
 
 
 def test_siblings_are_called_without_their_common_beginning():
     titles = ["A book: mills", "A book: sails", "A book: sails", "Notes"]
-    assert svg.names_of(titles, [0, 0, 1, 1]) == ["mills", "sails", "A book: sails", "Notes"]
+    assert pictures.names_of(titles, [0, 0, 1, 1]) == ["mills", "sails", "A book: sails", "Notes"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible_on_all_colours(scheme):
     """The contrast that WCAG 2.2 asks of text, in 1.4.3."""
-    colour = svg.colours(scheme)
+    colour = pictures.colours(scheme)
     for n in (1, 2, 9):
-        fills = svg.shades(n, scheme)
+        fills = pictures.shades(n, scheme)
         assert len({*fills}) == n
         for fill in [*fills, colour["paper"], colour["chosen"]]:
             light, dark = sorted((luminance(fill), luminance(colour["ink"])), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5
-    assert len({colour[f"map-{i + 1}"] for i in range(plots.NAMED)}) == plots.NAMED
+    assert len({colour[f"map-{i + 1}"] for i in range(pictures.NAMED)}) == pictures.NAMED
 
 
 def luminance(colour):

@@ -11,7 +11,7 @@ from llama_index.core.schema import Document, TextNode
 from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore
-from hierindex.export import svg, to_svg
+from hierindex.export import pictures, to_svg
 
 BOX = re.compile(r"M([\d.]+) ([\d.]+)H([\d.]+)v([\d.]+)H[\d.]+z")
 NAMES = {"svg": "http://www.w3.org/2000/svg"}
@@ -61,7 +61,9 @@ def test_a_node_has_the_height_of_its_chunks_and_its_title(soft, tmp_path) -> No
     walk(soft.tree(depth=99)["nodes"])
     n_chunks = len(sizes[0])
     for level, of in enumerate(boxes):
-        heights = sorted((y1 - y0) * n_chunks / (svg.HEIGHT - svg.HEAD) for _, y0, _, y1 in of)
+        heights = sorted(
+            (y1 - y0) * n_chunks / (pictures.HEIGHT - pictures.HEAD) for _, y0, _, y1 in of
+        )
         assert heights == pytest.approx(sorted(sizes[level]), abs=0.05)
     heading, *texts = (each.text for each in root.findall("svg:text", NAMES))
     info = soft.info()
@@ -82,8 +84,8 @@ def test_a_name_is_in_the_middle_of_its_box(soft, tmp_path) -> None:
     (top,) = boxes[-1]
     texts = [float(each.get("y")) for each in root.findall("svg:text", NAMES)[1:]]
     lefts = [float(each.get("x")) for each in root.findall("svg:text", NAMES)[1:]]
-    inside = [y for x, y in zip(lefts, texts, strict=True) if x < top[2] and y > svg.HEAD]
-    middle = (inside[0] - svg.LINE + inside[-1]) / 2 + 2  # of the lines, which stand on y - 2
+    inside = [y for x, y in zip(lefts, texts, strict=True) if x < top[2] and y > pictures.HEAD]
+    middle = (inside[0] - pictures.LINE + inside[-1]) / 2 + 2  # of the lines, which stand on y - 2
     assert middle == pytest.approx((top[1] + top[3]) / 2, abs=PIXEL)
 
 
@@ -103,14 +105,14 @@ def test_low_nodes_are_left_out(tmp_path, monkeypatch) -> None:
     nodes = [TextNode(text=f"Text {i}.", embedding=[1.0, i]) for i in range(400)]
     store.add(nodes)
     assert to_svg(HierarchicalIndex(store), tmp_path / "low.svg") == 0
-    monkeypatch.setattr(svg, "LEAST", 1)
+    monkeypatch.setattr(pictures, "LEAST", 1)
     assert to_svg(HierarchicalIndex(store), tmp_path / "all.svg") == 400
     assert (tmp_path / "all.svg").stat().st_size < 15_000
 
 
 def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch) -> None:
     nodes = [TextNode(text=f"Text {i}.", embedding=[1.0]) for i in range(3)]
-    store, read = HierarchyStore(tmp_path / "index"), svg.overview
+    store, read = HierarchyStore(tmp_path / "index"), pictures.overview
     replace_all(store, nodes[:1])
 
     def published_first(snapshot):
@@ -118,5 +120,5 @@ def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch
             replace_all(store, nodes[1:], purge=True)
         return read(snapshot)
 
-    monkeypatch.setattr(svg, "overview", published_first)
+    monkeypatch.setattr(pictures, "overview", published_first)
     assert to_svg(HierarchicalIndex(store), tmp_path / "tree.svg") == 2
