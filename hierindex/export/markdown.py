@@ -148,10 +148,10 @@ def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
         if not file.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{str(file)!r} is outside of {str(folder)!r}; remove the link.")
         text = _page(entry, folder, files, generated) if entry else ""
-        digest = _digest(text)
+        digest = _digest(text) if entry else ""  # of no file
         found = _digest(file.read_text("utf-8", "replace")) if file.exists() else ""
-        is_unchanged = found in ("", digest) or (path in before and found == before[path][1])
-        if not is_unchanged and not (force and entry and path in before):
+        _, last = before.get(path, ("", ""))
+        if found not in ("", digest, last) and not (force and entry and path in before):
             kept.append(path)
             continue
         if found != digest:
@@ -251,9 +251,9 @@ def _named(entry: Entry, folder: str, before: Mapping[str, str]) -> list[Entry]:
         suffix, taken = ".md" if below.document else "", {*names.values()}
         words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
         slug = first_words(words, 60 if below.document else 24).replace(" ", "-")
-        tries = (f"{slug}-{n}" if n > 1 else slug for n in count(1))
-        free = (f"{name}{suffix}" for name in tries if not RESERVED.match(f"{name}{suffix}"))
-        name = names.get(below) or next(name for name in free if name not in taken)
+        tries = (f"{slug}-{n}{suffix}" if n > 1 else f"{slug}{suffix}" for n in count(1))
+        free = (name for name in tries if name not in taken and not RESERVED.match(name))
+        name = names.get(below) or next(free)
         names[below], below.up, below.path = name, entry, f"{folder}{name}"
         found += _named(below, f"{below.path}/", before) if below.entries else [below]
     return found

@@ -169,7 +169,11 @@ def shades(n: int, scheme: str = "light") -> list[str]:
 
 
 def names_of(titles: Sequence[str], parents: Sequence[int]) -> list[str]:
-    """Return titles without the beginning shared by all children of the same parent."""
+    """Return titles without the beginning shared by all children of the same parent.
+
+    >>> names_of(["A book: mills", "A book: sails", "A book: sails", "Notes"], [0, 0, 1, 1])
+    ['mills', 'sails', 'A book: sails', 'Notes']
+    """
     siblings = defaultdict[int, list[str]](list)
     for title, parent in zip(titles, parents, strict=True):
         siblings[parent].append(title)

@@ -111,19 +111,20 @@ def _report(
     """Return the file, the number of its nodes, and the omitted parts."""
     snapshot = snapshot_of(index)
     order = reading_order(snapshot)
-    top = None if of is None else snapshot.node_beginning(of)
-    first = None if top is None else order.position(top.id)
-    documents = None if top is None else [*top.documents]
-    titles = titles_of_documents(snapshot, documents)
-    about, overview = of_index(snapshot), of_overview(snapshot, None if top is None else top.id)
+    about, of_id, documents = of_index(snapshot), None, None
+    title, part = about["name"], order.icicle.part(None)
+    if of is not None:
+        top = snapshot.node_beginning(of)
+        of_id, documents, part = top.id, [*top.documents], order.icicle.part(order.position(top.id))
+        title = f"{top.title} (a part of {title})"
+        about = about | {"roots": [], "titles": []}
+    titles, overview = titles_of_documents(snapshot, documents), of_overview(snapshot, of_id)
     answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
-    title = about["name"] if top is None else f"{top.title} (a part of {about['name']})"
     front = _paper(title, about, overview, answers)
-    part = order.icicle.part(first)
     n = part.stop - part.start
     data: dict[str, Any] = {
-        "of": None if top is None else top.id,
-        "index": about | ({} if top is None else {"roots": [], "titles": []}),
+        "of": of_id,
+        "index": about,
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "overview": overview,
         "left_out": _left_out(max_bytes, nodes=(0, n), texts=(0, n)),
@@ -225,7 +226,7 @@ class _Notes:
     """The footnotes of a report: its passages, by number."""
 
     def __init__(self) -> None:
-        self._links = dict[str, str]()  # by place
+        self._notes = dict[str, tuple[int, str]]()  # number and link of a place
 
     def of(self, passage: Json) -> str:
         """Return the number of a passage, as a link to it; empty if its position is unknown."""
@@ -234,16 +235,15 @@ class _Notes:
         title = passage.get("title") or passage["document"]
         of = "" if title == passage["document"] else f"{passage['document']}, "
         at = f"{of}characters {passage['start']:,} to {passage['end']:,}"
-        link = urlencode({key: passage[key] for key in ("document", "start", "end")})
+        link = "#" + urlencode({key: passage[key] for key in ("document", "start", "end")})
         said = f"{place_of(passage, title)}; {at}"
-        self._links.setdefault(said, f"#{link}")
-        n = [*self._links].index(said) + 1
-        return f'<sup><a href="{inert(self._links[said])}">{n}</a></sup>'
+        n, link = self._notes.setdefault(said, (len(self._notes) + 1, link))
+        return f'<sup><a href="{inert(link)}">{n}</a></sup>'
 
     def html(self) -> str:
         """Return the numbered list of passages."""
-        links = self._links.items()
-        items = [f'<li><a href="{inert(link)}">{inert(said)}</a></li>' for said, link in links]
+        notes = self._notes.items()
+        items = [f'<li><a href="{inert(link)}">{inert(said)}</a></li>' for said, (_, link) in notes]
         return f"<h2>Sources</h2><ol>{''.join(items)}</ol>" if items else ""
 
 

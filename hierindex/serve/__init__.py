@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from hierindex.index import HierarchicalIndex
     from hierindex.models.adapters import LLMLike
-    from hierindex.serve.explorer.explorer import Explorer
-    from hierindex.serve.questions import QuestionServer
+    from hierindex.serve.explorer.server import Explorer
+    from hierindex.serve.http_api import QuestionServer
 
 __all__ = ["explore", "serve"]
 
@@ -33,7 +33,7 @@ def explore(
     port : int, optional
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to listen on; by default only this machine can connect.
+        Address to listen on. By default only this machine can connect, all of its users.
     llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
@@ -48,7 +48,7 @@ def explore(
         If the extra `serve` is not installed, or the address or port cannot be used.
     """
     with extra("serve", "The explorer needs"):
-        from hierindex.serve.explorer.explorer import Explorer
+        from hierindex.serve.explorer.server import Explorer
     return Explorer(index, port, host, llm)
 
 
@@ -67,7 +67,7 @@ def serve(
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to listen on; by default only this machine can connect.
+        Address to listen on. By default only this machine can connect, all of its users.
     llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
@@ -83,5 +83,5 @@ def serve(
         contains other characters than letters, digits, underscores, hyphens and dots.
     """
     with extra("serve", "The server needs"):
-        from hierindex.serve.questions import QuestionServer
+        from hierindex.serve.http_api import QuestionServer
     return QuestionServer(index, port, host, llm)

@@ -178,12 +178,15 @@ def test_a_file_that_no_export_wrote_is_not_overwritten_by_force(soft, tmp_path)
     assert (tmp_path / "index.md").read_text() == "mine"
 
 
-def test_a_document_that_is_gone_goes(tmp_path) -> None:
+@pytest.mark.parametrize("is_removed_already", [False, True])
+def test_a_document_that_is_gone_goes(tmp_path, is_removed_already) -> None:
     index = ungrouped(tmp_path, {"a.md": "Apples are red.", "b.md": "Boats float."})
     to_markdown(index, tmp_path)
     index.delete_ref_doc("b.md")
     before = held(tmp_path)
-    assert to_markdown(index, tmp_path)["removed"] == 1
+    if is_removed_already:
+        (tmp_path / "b-md.md").unlink()
+    assert to_markdown(index, tmp_path)["removed"] == (not is_removed_already)
     after = held(tmp_path)
     assert [*before.keys() - after.keys()] == ["b-md.md"]
 

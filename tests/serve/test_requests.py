@@ -18,7 +18,7 @@ from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
 from hierindex.serve import serve
 from hierindex.serve.app import MOST_BYTES, described
-from hierindex.serve.questions import ENDPOINTS
+from hierindex.serve.http_api import ENDPOINTS
 
 ONLY = {"additionalProperties": False}
 

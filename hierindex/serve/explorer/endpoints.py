@@ -3,6 +3,7 @@
 from bisect import bisect
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,15 @@ from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
+from hierindex.read.files import file_in
 from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
+from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.named import title_in, titles_of_documents
 from hierindex.retrieve.overview import of_whole
 from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.serve.endpoint import Endpoint, showing
-from hierindex.serve.explorer.files import file_of
 from hierindex.settings import load_settings
 from hierindex.store.filters import of_documents
 from hierindex.store.rows import describe, quotes_in
@@ -55,12 +56,16 @@ def of_index(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _brief(
-    snapshot: Snapshot, order: ReadingOrder, positions: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Return the entries of nodes, each with the beginning of its text."""
-    nodes = entries(snapshot, order, positions, BEGINNING)
-    return [{**node, "text": displayed(node["text"])} for node in nodes]
+def file_of(snapshot: Snapshot, document: str) -> Path | None:
+    """Return the file that a document, or the mailbox or e-mail around it, was read from.
+
+    None if the index does not know the file, or it no longer exists, or it is outside its source.
+    """
+    where = snapshot.of_each_document & of_documents([document])
+    rows = snapshot.select("documents", "read_from", where=where).to_pylist()
+    known = (row["read_from"] for row in rows if row["documents"] == [document])
+    source = next(filter(None, known), "")
+    return file_in(source, document) if source else None
 
 
 def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
@@ -111,7 +116,9 @@ class Nodes(Endpoint):
                 what = "a root" if self.of is None else f"a child of {self.of!r}"
                 raise InputError(f"Node {self.around!r} is not {what}.")
             start = place - place % self.n
-        nodes = _brief(snapshot, order, children[start : start + self.n].tolist())
+        nodes = entries(snapshot, order, children[start : start + self.n].tolist(), BEGINNING)
+        for node in nodes:
+            node["text"] = displayed(node["text"])
         return {"of": self.of, "nodes": nodes, "start": start, "total": len(children)}
 
 
@@ -130,7 +137,7 @@ class Node(Endpoint):
         position = order.position(self.id)
         (node,) = snapshot.nodes([self.id])
         shown = describe(node)
-        path = _brief(snapshot, order, order.icicle.path(position))
+        path = entries(snapshot, order, order.icicle.path(position))
         return {
             **shown,
             "documents": shown["documents"][:MAX_ENTRIES],

@@ -4,20 +4,25 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import unquote
 
 from pydantic import Field
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import TITLE, Node, Span
+from hierindex.node import TITLE, Node
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
+from hierindex.retrieve.named import similar_documents
+from hierindex.retrieve.question import cuts, of_documents
 from hierindex.retrieve.retrieval import Retrieval, path_of
+from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.endpoint import Endpoint
-from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
     LONGEST_NAME,
+    MOST_CHARACTERS,
+    SCHEME,
     Entry,
     Place,
     Reply,
@@ -36,7 +41,10 @@ TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
 BETWEEN = "\n\n"  # passages
 MOST_PLACES = 3
 CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})")  # a generation, and a position
-
+PLACE = re.compile("(.+)#char=([0-9]{1,15}),([0-9]{1,15})", re.DOTALL)
+MOST_LIKE = 3  # ids of a message
+MOST_CHUNKS = 5000  # under a node
+MOST_PASSAGES = 50  # of a part
 
 Id = Annotated[str, Field(alias="id", max_length=5000)]
 Where = Annotated[
@@ -120,7 +128,10 @@ class Expand(Endpoint):
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> Reply:
         """Return the node, the path to it, and its children."""
         start = start_of(snapshot, self.cursor)
-        top = _node(snapshot, _node_or_document(snapshot, self.node))
+        name = _node_or_document(snapshot, self.node)
+        if not (nodes := snapshot.nodes_named(name)):
+            raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
+        top = nodes[0]
         below = snapshot.nodes(top.children[start : start + CHILDREN])
         shown = (entry(child, BEGINNING) for child in below)
         step = "`expand` or `read` a child." if below else "Nothing is under it; `read` it."
@@ -139,10 +150,9 @@ class Read(Endpoint):
         start = start_of(snapshot, self.cursor)
         what = named(snapshot, self.name)
         held = extents(snapshot, what)
-        found = passages(held, start)
-        text, cited = _joined(found)
+        text, cited = _text_from(start, held)
         total = sum(last - first for _, first, last in held)
-        end = start + sum(len(text) for _, text in found)
+        end = start + sum(place["end"] - place["start"] for place in cited)
         stretch, *whole = held[0]
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
@@ -201,13 +211,6 @@ def _node_or_document(snapshot: Snapshot, text: str) -> str:
     return name.node or name.document
 
 
-def _node(snapshot: Snapshot, name: str) -> Node:
-    """Return the node with an id, or the node with exactly the chunks of a document."""
-    if not (nodes := snapshot.nodes_named(name)):
-        raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
-    return nodes[0]
-
-
 def _nodes(
     tool: str, snapshot: Snapshot, start: int, entries: Iterable[Entry], total: int, step: str
 ) -> Reply:
@@ -225,17 +228,6 @@ def _documents(snapshot: Snapshot, filters: Filters | None) -> tuple[list[Entry]
         Entry(id=name, title=str(titles[name] or name)[:LONGEST_NAME]) for name in sorted(titles)
     )
     return fitting(shown, DOCUMENTS), len(titles)
-
-
-def _joined(found: Sequence[tuple[Span, str]]) -> tuple[str, list[Place]]:
-    """Return the text of passages, and the position of each in it."""
-    texts, cited, at = list[str](), list[Place](), 0
-    for span, text in found:
-        texts.append(visible(text, lines=True))
-        to = at + len(texts[-1])
-        cited.append({**place_of(span), "at": at, "to": to})
-        at = to + len(BETWEEN)
-    return BETWEEN.join(texts), cited
 
 
 def entry(node: Node, n_characters: int) -> Entry:
@@ -264,3 +256,108 @@ def ancestors(snapshot: Snapshot, node: Node) -> list[Entry]:
         {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
         for row in rows
     ]
+
+
+class Named(NamedTuple):
+    """A node by its id, or characters `start` to `end` of a document, by default all."""
+
+    node: str | None = None
+    document: str = ""
+    start: int = 0
+    end: float = inf
+
+
+def named(snapshot: Snapshot, text: str) -> Named:
+    """Resolve an id: a document, `DOCUMENT#char=START,END`, or a prefix of a node id.
+
+    A passage may also be given as a URL of `url_of`.
+
+    Raises
+    ------
+    InputError
+        If nothing or more than one node matches; the message has similar names.
+    """
+    if _is_document(snapshot, text):
+        return Named(document=text)
+    if text.startswith(SCHEME):
+        text = unquote(text.removeprefix(SCHEME))
+    place = PLACE.fullmatch(text)
+    if place and _is_document(snapshot, place[1]):
+        start, end = int(place[2]), int(place[3])
+        if start >= end:
+            raise InputError(f"A passage must start before it ends, got {start} to {end}.")
+        return Named(None, place[1], start, end)
+    ids = snapshot.ids_beginning(text) if text else []
+    if text in ids or len(ids) == 1:
+        return Named(text if text in ids else ids[0])
+    if ids:
+        some = ", ".join(map(repr, ids[:MOST_LIKE]))
+        raise InputError(f"{len(ids)} nodes have an id that begins with {text!r}, such as {some}.")
+    document = place[1] if place else text
+    like = ", ".join(map(repr, similar_documents(document, snapshot)))
+    there = f"similar are {like}" if like else "outline tells what there is"
+    raise NotFoundError(f"No node and no document has the id {document!r}; {there}.")
+
+
+def _is_document(snapshot: Snapshot, text: str) -> bool:
+    filters = Filters((cuts([0]), of_documents([text])))
+    return bool(snapshot.rows(filters=filters, columns=("id",)))
+
+
+def extents(snapshot: Snapshot, what: Named) -> list[tuple[Stretch, int, int]]:
+    """Return the stretches of text that a name refers to, each with its first and last character.
+
+    Raises
+    ------
+    InputError
+        If the index does not hold them, or they span too many chunks.
+    """
+    if what.node:
+        by_document = stretches_in(_under(snapshot, what.node))
+        found = [stretch for document in sorted(by_document) for stretch in by_document[document]]
+    else:
+        found = stretches_of(snapshot, what.document)
+    parts = (
+        (stretch, max(stretch.start, what.start), int(min(stretch.end, what.end)))
+        for stretch in found
+    )
+    held = [(stretch, start, end) for stretch, start, end in parts if start < end]
+    if not held:
+        raise InputError(
+            "The index holds no text of a document there, or its chunks have no known position."
+        )
+    return held
+
+
+def _text_from(skipped: int, held: Sequence[tuple[Stretch, int, int]]) -> tuple[str, list[Place]]:
+    """Return the text after the first `skipped` characters up to the size of one part.
+
+    With it, the place of each passage, in its document and in the text.
+    """
+    texts, cited, at, room = list[str](), list[Place](), 0, MOST_CHARACTERS
+    for stretch, first, end in held:
+        start = first + skipped
+        skipped = max(0, start - end)
+        if start < end and room and len(cited) < MOST_PASSAGES:
+            last = min(end, start + room)
+            room -= last - start
+            text = visible(stretch.part(start, last), lines=True)
+            place = place_of(stretch.span(start, last))
+            cited.append({**place, "at": at, "to": at + len(text)})
+            texts.append(text)
+            at += len(text) + len(BETWEEN)
+    return BETWEEN.join(texts), cited
+
+
+def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
+    """Return the rows of the chunks under a node, or of the node itself if it is a chunk."""
+    chunks, ids = set[str](), [node_id]
+    while ids:
+        rows = snapshot.rows(ids, columns=("id", "level", "child_ids"))
+        chunks |= {row["id"] for row in rows if not row["level"]}
+        ids = [*dict.fromkeys(child for row in rows for child in row["child_ids"])]
+        if len(ids) > MOST_CHUNKS:
+            raise InputError(
+                f"Over {MOST_CHUNKS:,} nodes are under {node_id!r}; `expand` it and read a child."
+            )
+    return snapshot.rows([*chunks], columns=COLUMNS)

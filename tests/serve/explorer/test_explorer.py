@@ -1,11 +1,13 @@
 """The explorer from its start to its end, in this process and in one of its own."""
 
+import sys
+
 import httpx
 import pytest
 
 from hierindex.errors import InputError
 from hierindex.serve import explore
-from hierindex.serve.explorer import explorer as module
+from hierindex.serve.explorer import server as module
 
 PATIENCE = 60  # seconds, for a machine that is busy
 
@@ -50,3 +52,11 @@ def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
     uninstall(missing)
     with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
         explore(own, 0)
+
+
+def test_a_report_needs_no_server(own, uninstall, tmp_path, monkeypatch) -> None:
+    monkeypatch.delitem(sys.modules, "hierindex.export.report", raising=False)
+    uninstall("starlette")
+    from hierindex.export.report import to_html
+
+    assert to_html(own, tmp_path / "report.html").nodes

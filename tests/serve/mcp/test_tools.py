@@ -167,7 +167,7 @@ def test_a_path_leads_from_a_root_to_the_node(asked, index) -> None:
 
 
 def test_each_node_and_document_is_read_verbatim_in_parts(asked, index, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.serve.mcp.passages.MOST_CHARACTERS", 400)
+    monkeypatch.setattr("hierindex.serve.mcp.tools.MOST_CHARACTERS", 400)
     for name in [*columns_of(index.store, "id")["id"], *TEXTS]:
         parts = list(asked.parts("read", id=name))
         read = 0

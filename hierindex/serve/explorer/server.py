@@ -4,6 +4,7 @@ import webbrowser
 from functools import partial
 from typing import TYPE_CHECKING
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
@@ -13,28 +14,23 @@ from hierindex.index import HierarchicalIndex
 from hierindex.models.record import llm_tokenizer
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import written_by
-from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview
-from hierindex.serve.explorer.files import opened
+from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview, file_of
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.server import Server
 from hierindex.settings import EXPLORER_PORT, HOST
+from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from hierindex.models.adapters import LLMLike
+
+SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+BEGINNING = 8192  # bytes of a file
 
 
 class Explorer(Server):
     """The server of the explorer; it runs in a thread until `close` or the end of `with`.
 
-    Parameters
-    ----------
-    index : HierarchicalIndex
-    port : int, optional
-        By default 8733, or a free port if it is in use; 0 for a free port.
-    host : str
-        Address to listen on, "127.0.0.1" by default.
-    llm : LLM or callable, optional
-        Language model that answers; by default answers quote passages.
+    Its parameters are those of `explore`.
 
     Attributes
     ----------
@@ -42,11 +38,6 @@ class Explorer(Server):
         Address of the page, with the token if there is one.
     token : str or None
         If other machines can reach `host`, requests without this token are refused. Otherwise None.
-
-    Raises
-    ------
-    InputError
-        If the address or port cannot be used.
     """
 
     def __init__(
@@ -60,7 +51,7 @@ class Explorer(Server):
         endpoints = ENDPOINTS
         if llm is not None:
             endpoints = {**ENDPOINTS, "ask": written_by(llm, Ask)}
-        file = Route("/api/file", partial(opened, index))
+        file = Route("/api/file", partial(_file, index))
         assets = StaticFiles(directory=PAGE)
         pages = [Route("/", _page), Mount("/assets", assets), file]
         app = application({"": index}, endpoints, pages, "/api/")
@@ -79,3 +70,23 @@ def _warm(index: HierarchicalIndex) -> None:
 
 async def _page(request: Request) -> Response:
     return FileResponse(PAGE / "index.html")
+
+
+async def _file(index: HierarchicalIndex, request: Request) -> Response:
+    """Return the file of a document; the browser shows a PDF, and any text as plain text.
+
+    Other files are downloaded. Nothing in a file is executed.
+    """
+    document = request.query_params.get("document", "")
+    path = await in_daemon_thread(lambda: file_of(index.table.snapshot(), document))
+    if path is None:
+        raise HTTPException(404, f"The index knows no file of {document!r}")
+    if path.suffix.lower() == ".pdf":  # which browsers show in no sandbox
+        return FileResponse(path, media_type="application/pdf")
+    with path.open("rb") as file:
+        is_text = b"\0" not in file.read(BEGINNING)
+    if is_text:
+        return FileResponse(path, media_type="text/plain", headers=SANDBOX)
+    return FileResponse(
+        path, media_type="application/octet-stream", headers=SANDBOX, filename=path.name
+    )

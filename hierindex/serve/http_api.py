@@ -184,18 +184,8 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints, as does the page at `/`.
-
-    Parameters
-    ----------
-    index : HierarchicalIndex or mapping of str to HierarchicalIndex
-        With several indexes, paths begin with the index's name: `/minutes/query`.
-    port : int, optional
-        By default 8734, or a free port if it is in use; 0 for a free port.
-    host : str
-        Address to listen on, "127.0.0.1" by default, where every user of this machine can connect.
-    llm : LLM or callable, optional
-        Language model that answers; by default answers quote passages.
+    `/openapi.json` describes the endpoints, as does the page at `/`. Its parameters are those of
+    `serve`.
 
     Attributes
     ----------
@@ -206,12 +196,6 @@ class QuestionServer(Server):
     token : str or None
         If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
         Otherwise None.
-
-    Raises
-    ------
-    InputError
-        If the address or port cannot be used, or a name contains other characters than letters,
-        digits, underscores, hyphens and dots.
     """
 
     def __init__(
