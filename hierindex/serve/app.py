@@ -1,22 +1,16 @@
-"""A web application of endpoints that read indexes, with an OpenAPI description."""
+"""A web application of endpoints that read indexes."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from html import escape
-from inspect import getdoc
-from itertools import chain, starmap
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
-from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
-from hierindex import __version__
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.endpoint import Endpoint, sentence_on, showing, status_of
 from hierindex.threads import Pool, in_daemon_thread
@@ -25,35 +19,6 @@ MOST_BYTES = 2**16  # of the body of a request
 AT_ONCE = 16  # requests of an endpoint that are answered; more would only wait for each other
 EVENTS = "text/event-stream"
 GONE = 499  # of a client, as nginx has it
-STREAMS = (
-    "With the header `Accept: text/event-stream`, the text of an answer comes as it is written, in "
-    "events `text` before the event `answer`."
-)
-TOKEN = {"type": "http", "scheme": "bearer"}
-
-
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="color-scheme" content="light dark">
-<meta name="viewport" content="width=device-width">
-<title>hierindex</title>
-</head>
-<body>
-<h1>hierindex</h1>
-<p>Requests and replies are JSON; <a href="/openapi.json">openapi.json</a> describes all fields.</p>
-{}
-</body>
-</html>
-"""
-
-
-class Error(TypedDict):
-    """A request that was refused or failed."""
-
-    error: str
 
 
 def application(
@@ -76,42 +41,6 @@ def application(
         for name, each in endpoints.items()
     ]
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
-
-
-def description(names: Sequence[str], endpoints: Mapping[str, type[Endpoint]]) -> list[BaseRoute]:
-    """Return the routes of `described`: `/openapi.json`, and as a page `/` and `/docs`."""
-    found = described(endpoints, names)
-
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(found)
-
-    async def page(request: Request) -> Response:
-        return HTMLResponse(PAGE.format("\n".join(_sections(found))))
-
-    return [Route("/openapi.json", openapi), Route("/", page), Route("/docs", page)]
-
-
-def _sections(description: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the HTML of each endpoint, with its fields."""
-    schemas = description["components"]["schemas"]
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            if method == "parameters":
-                continue
-            body = operation.get("requestBody", {"content": {"": {"schema": {}}}})["content"]
-            (content,) = body.values()
-            fields = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
-            rows = "\n".join(starmap(_row, fields.get("properties", {}).items()))
-            yield f"<h2><code>{method.upper()} {path}</code></h2>"
-            yield f"<p>{escape(operation['summary'])}</p>"
-            yield f"<table><tbody>\n{rows}\n</tbody></table>" if rows else ""
-
-
-def _row(name: str, field: Mapping[str, Any]) -> str:
-    kinds = [each.get("type", "") for each in field.get("anyOf", [field])]
-    kind = " or ".join(each for each in kinds if each not in ("", "null"))
-    said = escape(field.get("description", ""))
-    return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{said}</td></tr>'
 
 
 def _answering(
@@ -195,49 +124,3 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = f"{error.detail}: {request.method} {request.url.path}."
     return JSONResponse({"error": said}, error.status_code, error.headers)
-
-
-def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return an OpenAPI 3.1 document that describes the endpoints.
-
-    Their requests are JSON objects, or empty. `names` are the possible values of `{index}`, with
-    which a path begins.
-    """
-    kinds = dict.fromkeys([Error, *chain(*((each, each.reply) for each in endpoints.values()))])
-    schemas, definitions = TypeAdapter.json_schemas(
-        [(kind, "validation", TypeAdapter(kind)) for kind in kinds],
-        ref_template="#/components/schemas/{model}",
-    )
-
-    def json_of(kind: Any) -> dict[str, Any]:
-        return {"application/json": {"schema": schemas[kind, "validation"]}}
-
-    def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
-        answer = {**json_of(endpoint.reply), EVENTS: {"schema": {"type": "string"}}}
-        body = {"requestBody": {"required": True, "content": json_of(endpoint)}}
-        return {
-            "operationId": endpoint.__name__.lower(),
-            "summary": (getdoc(endpoint) or "").partition("\n")[0],
-            **(body if endpoint.method == "POST" else {}),
-            "responses": {
-                "200": {"description": "The answer.", "content": answer},
-                "default": {"description": "An error.", "content": json_of(Error)},
-            },
-        }
-
-    index = {"name": "index", "in": "path", "required": True, "schema": {"enum": [*names]}}
-    above, shared = ("/{index}/", {"parameters": [index]}) if names else ("/", {})
-    paths = {
-        f"{above}{name}": {each.method.lower(): operation(each), **shared}
-        for name, each in endpoints.items()
-    }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "hierindex", "version": __version__, "description": STREAMS},
-        "security": [{}, {"token": []}],
-        "paths": paths,
-        "components": {
-            "schemas": definitions.get("$defs", {}),
-            "securitySchemes": {"token": TOKEN},
-        },
-    }

@@ -1,13 +1,19 @@
-"""The HTTP API of indexes: requests, responses and server."""
+"""The HTTP API of indexes: its endpoints, their description, and the server."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
+from inspect import getdoc
+from itertools import chain, starmap
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
@@ -20,7 +26,7 @@ from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
-from hierindex.serve.app import application, description
+from hierindex.serve.app import EVENTS, application
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
 from hierindex.settings import (
@@ -49,10 +55,7 @@ LEVELS: dict[str, Any] = {  # as a mode takes them
     "if": {"required": ["mode"], "properties": {"mode": {"const": "level"}}},
     "then": {"required": ["level"], "properties": {"level": {"not": NONE}}},
     "else": {
-        "if": {
-            "required": ["mode"],
-            "properties": {"mode": {"not": TAKING}},
-        },
+        "if": {"required": ["mode"], "properties": {"mode": {"not": TAKING}}},
         "then": {"properties": {"level": NONE}},
     },
 }
@@ -60,6 +63,34 @@ Where = Annotated[
     list[Annotated[str, Field(json_schema_extra={"pattern": BEGINS})]],
     Field(description="Filters KEY=VALUE, also with !=, <, <=, >, >= or ~ (contains)."),
 ]
+
+STREAMS = (
+    "With the header `Accept: text/event-stream`, the text of an answer comes as it is written, in "
+    "events `text` before the event `answer`."
+)
+TOKEN = {"type": "http", "scheme": "bearer"}
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width">
+<title>hierindex</title>
+</head>
+<body>
+<h1>hierindex</h1>
+<p>Requests and replies are JSON; <a href="/openapi.json">openapi.json</a> describes all fields.</p>
+{}
+</body>
+</html>
+"""
+
+
+class Error(TypedDict):
+    """A request that was refused or failed."""
+
+    error: str
 
 
 class Nodes(TypedDict):
@@ -221,7 +252,88 @@ class QuestionServer(Server):
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
         names = [] if "" in indexes else [*indexes]
-        app = application(indexes, endpoints, description(names, endpoints))
+        app = application(indexes, endpoints, _pages(described(endpoints, names)))
         super().__init__(app, host, ports, warm)
         self.page: str = self.url
         self.url: str = self.url.partition("?")[0]
+
+
+def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an OpenAPI 3.1 document that describes the endpoints.
+
+    Their requests are JSON objects, or empty. `names` are the possible values of `{index}`, with
+    which a path begins.
+    """
+    kinds = dict.fromkeys([Error, *chain(*((each, each.reply) for each in endpoints.values()))])
+    schemas, definitions = TypeAdapter.json_schemas(
+        [(kind, "validation", TypeAdapter(kind)) for kind in kinds],
+        ref_template="#/components/schemas/{model}",
+    )
+
+    def json_of(kind: Any) -> dict[str, Any]:
+        return {"application/json": {"schema": schemas[kind, "validation"]}}
+
+    def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
+        answer = {**json_of(endpoint.reply), EVENTS: {"schema": {"type": "string"}}}
+        body = {"requestBody": {"required": True, "content": json_of(endpoint)}}
+        return {
+            "operationId": endpoint.__name__.lower(),
+            "summary": (getdoc(endpoint) or "").partition("\n")[0],
+            **(body if endpoint.method == "POST" else {}),
+            "responses": {
+                "200": {"description": "The answer.", "content": answer},
+                "default": {"description": "An error.", "content": json_of(Error)},
+            },
+        }
+
+    index = {"name": "index", "in": "path", "required": True, "schema": {"enum": [*names]}}
+    above, shared = ("/{index}/", {"parameters": [index]}) if names else ("/", {})
+    paths = {
+        f"{above}{name}": {each.method.lower(): operation(each), **shared}
+        for name, each in endpoints.items()
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hierindex", "version": __version__, "description": STREAMS},
+        "security": [{}, {"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": definitions.get("$defs", {}),
+            "securitySchemes": {"token": TOKEN},
+        },
+    }
+
+
+def _pages(description: Mapping[str, Any]) -> list[BaseRoute]:
+    """Return the routes of a description: `/openapi.json`, and as a page `/` and `/docs`."""
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(description)
+
+    async def page(request: Request) -> Response:
+        return HTMLResponse(PAGE.format("\n".join(_sections(description))))
+
+    return [Route("/openapi.json", openapi), Route("/", page), Route("/docs", page)]
+
+
+def _sections(description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the HTML of each endpoint, with its fields."""
+    schemas = description["components"]["schemas"]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            if method == "parameters":
+                continue
+            body = operation.get("requestBody", {"content": {"": {"schema": {}}}})["content"]
+            (content,) = body.values()
+            fields = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
+            rows = "\n".join(starmap(_row, fields.get("properties", {}).items()))
+            yield f"<h2><code>{method.upper()} {path}</code></h2>"
+            yield f"<p>{escape(operation['summary'])}</p>"
+            yield f"<table><tbody>\n{rows}\n</tbody></table>" if rows else ""
+
+
+def _row(name: str, field: Mapping[str, Any]) -> str:
+    kinds = [each.get("type", "") for each in field.get("anyOf", [field])]
+    kind = " or ".join(each for each in kinds if each not in ("", "null"))
+    said = escape(field.get("description", ""))
+    return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{said}</td></tr>'

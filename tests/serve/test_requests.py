@@ -17,8 +17,8 @@ from hierindex.respond.answer import sources_of
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
 from hierindex.serve import serve
-from hierindex.serve.app import MOST_BYTES, described
-from hierindex.serve.http_api import ENDPOINTS
+from hierindex.serve.app import MOST_BYTES
+from hierindex.serve.http_api import ENDPOINTS, described
 
 ONLY = {"additionalProperties": False}
 

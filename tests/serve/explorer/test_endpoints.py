@@ -204,15 +204,13 @@ def test_an_overview_tells_documents_apart(tmp_path) -> None:
 
 
 def test_words_are_found_in_titles_and_chunks(index, client) -> None:
-    (root, *_) = client.json("nodes")["nodes"]
-    word = root["title"].split()[1]
-    reply = client.json("search", q=word, n=500)
+    reply = client.json("search", q="violin", n=500)
     found = reply["nodes"]
-    assert (reply["total"], found[0]["id"]) == (len(found), root["id"])
+    assert reply["total"] == len(found)
     for node in found:
         described = index.describe(node["id"])
         assert node["text"] in described["text"]
-        assert word in (node["title"] if node["level"] else described["text"])
+        assert "violin" in (node["title"] if node["level"] else described["text"])
         documents = described["documents"]
         assert node["of"] == (documents[0] if len(documents) == 1 else None)
     levels = [node["level"] for node in found]
