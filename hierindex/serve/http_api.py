@@ -1,7 +1,7 @@
 """The HTTP API of indexes: its endpoints, their description, and the server."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field, TypeAdapter
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
 from hierindex.core.arguments import require
-from hierindex.errors import InputError
+from hierindex.errors import InputError, extra
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
@@ -26,9 +23,7 @@ from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
-from hierindex.serve.app import EVENTS, application
 from hierindex.serve.endpoint import Endpoint, showing, written_by
-from hierindex.serve.server import Server
 from hierindex.settings import (
     CONTEXT,
     HOST,
@@ -41,6 +36,15 @@ from hierindex.settings import (
     SearchSettings,
 )
 from hierindex.store.snapshot import Snapshot
+
+with extra("serve", "The server needs"):
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, JSONResponse, Response
+    from starlette.routing import BaseRoute, Route
+    from starlette.types import ASGIApp
+
+    from hierindex.serve.app import EVENTS, application
+    from hierindex.serve.server import Server
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -215,8 +219,7 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints, as does the page at `/`. Its parameters are those of
-    `serve`.
+    `/openapi.json` describes the endpoints, as does the page at `/`.
 
     Attributes
     ----------
@@ -231,31 +234,60 @@ class QuestionServer(Server):
 
     def __init__(
         self,
-        index: "HierarchicalIndex | Mapping[str, HierarchicalIndex]",
-        port: int | None = None,
-        host: str = HOST,
-        llm: "LLMLike | None" = None,
+        app: ASGIApp,
+        host: str,
+        ports: Iterable[int],
+        warm: Iterable[Callable[[], object]],
     ) -> None:
-        indexes = index if isinstance(index, Mapping) else {"": index}
-        given = bool(indexes) and all(isinstance(i, HierarchicalIndex) for i in indexes.values())
-        require(given, "index", "a HierarchicalIndex, or several by their names", index)
-        for name in indexes if [*indexes] != [""] else ():
-            if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):  # a part of a URL
-                raise InputError(
-                    f"An index's name must be of letters, digits, _, - and ., got {name!r}."
-                )
-        ports = (QUESTIONS_PORT, 0) if port is None else (port,)
-        endpoints = ENDPOINTS
-        if llm is not None:
-            endpoints = {**ENDPOINTS, "query": written_by(llm, Written)}
-        warm = (
-            partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
-        )
-        names = [] if "" in indexes else [*indexes]
-        app = application(indexes, endpoints, _pages(described(endpoints, names)))
         super().__init__(app, host, ports, warm)
         self.page: str = self.url
         self.url: str = self.url.partition("?")[0]
+
+
+def serve(
+    index: HierarchicalIndex | Mapping[str, HierarchicalIndex],
+    port: int | None = None,
+    host: str = HOST,
+    llm: "LLMLike | None" = None,
+) -> QuestionServer:
+    """Start the HTTP API in a thread; see `QuestionServer`.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex or mapping of str to HierarchicalIndex
+        With several indexes, paths begin with the index's name: `/minutes/query`.
+    port : int, optional
+        By default 8734, or a free port if it is in use; 0 for a free port.
+    host : str
+        Address to listen on. By default only this machine can connect, all of its users.
+    llm : LLM or callable, optional
+        Language model that answers; by default answers quote passages.
+
+    Returns
+    -------
+    QuestionServer
+        Use it in a `with` block, which closes the server.
+
+    Raises
+    ------
+    InputError
+        If the extra `serve` is not installed, or the address or port cannot be used, or a name
+        contains other characters than letters, digits, underscores, hyphens and dots.
+    """
+    indexes = index if isinstance(index, Mapping) else {"": index}
+    given = bool(indexes) and all(isinstance(i, HierarchicalIndex) for i in indexes.values())
+    require(given, "index", "a HierarchicalIndex, or several by their names", index)
+    for name in indexes if [*indexes] != [""] else ():
+        if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):  # a part of a URL
+            raise InputError(
+                f"An index's name must be of letters, digits, _, - and ., got {name!r}."
+            )
+    ports = (QUESTIONS_PORT, 0) if port is None else (port,)
+    endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": written_by(llm, Written)}
+    warm = (partial(Query(question="Is all loaded?").answer, i, {}) for i in indexes.values())
+    names = [] if "" in indexes else [*indexes]
+    app = application(indexes, endpoints, _pages(described(endpoints, names)))
+    return QuestionServer(app, host, ports, warm)
 
 
 def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()) -> dict[str, Any]:

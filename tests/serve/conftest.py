@@ -136,6 +136,8 @@ def uninstall(monkeypatch):
 
     def uninstalled(name: str) -> None:
         monkeypatch.setattr("hierindex.serve", servers)  # so that it is restored
+        for function in servers.__all__:
+            monkeypatch.delitem(vars(servers), function, raising=False)
         for module in [*sys.modules]:
             if module.startswith(("hierindex.serve", name)):
                 monkeypatch.delitem(sys.modules, module)

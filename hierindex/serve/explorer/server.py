@@ -4,21 +4,24 @@ import webbrowser
 from functools import partial
 from typing import TYPE_CHECKING
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-
+from hierindex.errors import extra
 from hierindex.index import HierarchicalIndex
 from hierindex.models.record import llm_tokenizer
-from hierindex.serve.app import application
 from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview, file_of
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.server import Server
 from hierindex.settings import EXPLORER_PORT, HOST
 from hierindex.threads import in_daemon_thread
+
+with extra("serve", "The explorer needs"):
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+    from hierindex.serve.app import application
+    from hierindex.serve.server import Server
 
 if TYPE_CHECKING:
     from hierindex.models.adapters import LLMLike
@@ -30,8 +33,6 @@ BEGINNING = 8192  # bytes of a file
 class Explorer(Server):
     """The server of the explorer; it runs in a thread until `close` or the end of `with`.
 
-    Its parameters are those of `explore`.
-
     Attributes
     ----------
     url : str
@@ -40,26 +41,46 @@ class Explorer(Server):
         If other machines can reach `host`, requests without this token are refused. Otherwise None.
     """
 
-    def __init__(
-        self,
-        index: HierarchicalIndex,
-        port: int | None = None,
-        host: str = HOST,
-        llm: "LLMLike | None" = None,
-    ) -> None:
-        ports = (EXPLORER_PORT, 0) if port is None else (port,)
-        endpoints = ENDPOINTS
-        if llm is not None:
-            endpoints = {**ENDPOINTS, "ask": written_by(llm, Ask)}
-        file = Route("/api/file", partial(_file, index))
-        assets = StaticFiles(directory=PAGE)
-        pages = [Route("/", _page), Mount("/assets", assets), file]
-        app = application({"": index}, endpoints, pages, "/api/")
-        super().__init__(app, host, ports, [partial(_warm, index)])
-
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""
         webbrowser.open(self.url)
+
+
+def explore(
+    index: HierarchicalIndex,
+    port: int | None = None,
+    host: str = HOST,
+    llm: "LLMLike | None" = None,
+) -> Explorer:
+    """Start the explorer, a web page for an index, in a thread; see `Explorer`.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    port : int, optional
+        By default 8733, or a free port if it is in use; 0 for a free port.
+    host : str
+        Address to listen on. By default only this machine can connect, all of its users.
+    llm : LLM or callable, optional
+        Language model that answers; by default answers quote passages.
+
+    Returns
+    -------
+    Explorer
+        Use it in a `with` block, which closes the server.
+
+    Raises
+    ------
+    InputError
+        If the extra `serve` is not installed, or the address or port cannot be used.
+    """
+    ports = (EXPLORER_PORT, 0) if port is None else (port,)
+    endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "ask": written_by(llm, Ask)}
+    file = Route("/api/file", partial(_file, index))
+    assets = StaticFiles(directory=PAGE)
+    pages = [Route("/", _page), Mount("/assets", assets), file]
+    app = application({"": index}, endpoints, pages, "/api/")
+    return Explorer(app, host, ports, [partial(_warm, index)])
 
 
 def _warm(index: HierarchicalIndex) -> None:

@@ -5,6 +5,7 @@ import sys
 import httpx
 import pytest
 
+import hierindex.serve
 from hierindex.errors import InputError
 from hierindex.serve import explore
 from hierindex.serve.explorer import server as module
@@ -51,7 +52,7 @@ def test_a_language_model_may_answer(own) -> None:
 def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
     uninstall(missing)
     with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
-        explore(own, 0)
+        hierindex.serve.explore(own, 0)
 
 
 def test_a_report_needs_no_server(own, uninstall, tmp_path, monkeypatch) -> None:
