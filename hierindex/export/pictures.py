@@ -19,7 +19,7 @@ from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.contents import reading_order
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MAX_POINTS, chunk_map
-from hierindex.serve.explorer.inline import PAGE
+from hierindex.serve.explorer import PAGE
 from hierindex.store.filters import CHUNKS
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot, overview

@@ -31,7 +31,7 @@ from scale import WordSums
 from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, Span
 from hierindex.node import Maker
 from hierindex.serve import explore
-from hierindex.serve.explorer.inline import PAGE
+from hierindex.serve.explorer import PAGE
 from hierindex.store.rows import row_of
 from hierindex.store.temporary_files import RowFile
 

@@ -16,7 +16,8 @@ from store.trees import columns_of
 from hierindex import DocumentHierarchy, Quote, Span
 from hierindex.errors import InputError
 from hierindex.export import to_html
-from hierindex.serve.explorer.inline import PAGE, inlined, modules
+from hierindex.export.report import inlined, modules
+from hierindex.serve.explorer import PAGE
 
 DATA = re.compile(r'<script type="application/json" id="data">([^<]*)</script>')
 

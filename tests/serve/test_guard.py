@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from hierindex.errors import InputError
 from hierindex.serve import explore
-from hierindex.serve.explorer.inline import PAGE
+from hierindex.serve.explorer import PAGE
 from hierindex.serve.server import Guard, hosts_of
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hierindex.export import to_html, to_svg
 from hierindex.serve import explore, serve
-from hierindex.serve.explorer.inline import PAGE
+from hierindex.serve.explorer import PAGE
 
 RULES = {
     "root": True,

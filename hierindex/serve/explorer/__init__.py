@@ -1,1 +1,5 @@
-"""The explorer: a tree in a browser, served on this machine or in one file."""
+"""The explorer: a page that shows a tree in a browser, and its server."""
+
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "page"

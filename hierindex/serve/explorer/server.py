@@ -8,8 +8,8 @@ from hierindex.errors import extra
 from hierindex.index import HierarchicalIndex
 from hierindex.models.record import llm_tokenizer
 from hierindex.serve.endpoint import written_by
+from hierindex.serve.explorer import PAGE
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview, file_of
-from hierindex.serve.explorer.inline import PAGE
 from hierindex.settings import EXPLORER_PORT, HOST
 from hierindex.threads import in_daemon_thread
 
