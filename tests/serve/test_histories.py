@@ -16,7 +16,7 @@ import pytest
 from agent import agent
 from fakes import HashingEmbedding
 from records import replace_all
-from serve.conftest import Http
+from serve.conftest import PATIENCE, Http
 from store.trees import tree
 
 import hierindex.index
@@ -25,7 +25,6 @@ from hierindex.models.embedder import identity
 from hierindex.serve import serve
 from hierindex.text_node import metadata_of
 
-PATIENCE = 60  # seconds, for a machine that is busy
 RETRIEVE = "/retrieve"
 ASKED = {
     "question": "the harbour of a1",

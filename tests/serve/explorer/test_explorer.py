@@ -4,18 +4,17 @@ import sys
 
 import httpx
 import pytest
+from serve.conftest import PATIENCE
 
 import hierindex.serve
 from hierindex.errors import InputError
 from hierindex.serve import explore
-from hierindex.serve.explorer import server as module
-
-PATIENCE = 60  # seconds, for a machine that is busy
 
 
 def test_a_port_that_is_taken_is_not_asked_for(own, monkeypatch) -> None:
     with explore(own, 0) as first:
-        monkeypatch.setattr(module, "EXPLORER_PORT", int(first.url.split(":")[2][:-1]))
+        port = int(first.url.split(":")[2][:-1])
+        monkeypatch.setattr("hierindex.serve.explorer.server.EXPLORER_PORT", port)
         with explore(own) as second:
             assert httpx.get(second.url).status_code == httpx.get(first.url).status_code == 200
             assert second.url != first.url
@@ -32,7 +31,7 @@ def test_it_can_be_waited_for(own) -> None:
 
 def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
     opened = []
-    monkeypatch.setattr(module.webbrowser, "open", opened.append)
+    monkeypatch.setattr("webbrowser.open", opened.append)
     with explore(own, 0) as explorer:
         explorer.open_browser()
     assert opened == [explorer.url]

@@ -12,6 +12,7 @@ import pytest
 from agent import agent
 from fakes import HashingEmbedding
 from processes import process
+from serve.conftest import PATIENCE
 from serve.mcp.stdio_server import serve
 from store.trees import documents
 
@@ -19,7 +20,6 @@ from hierindex import HierarchicalIndex
 from hierindex.serve.mcp.server import application, server_of
 from hierindex.serve.server import Server
 
-PATIENCE = 60  # seconds, for a machine that is busy
 TEXTS = {document.doc_id: document.text for document in documents()}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 HELLO = {
