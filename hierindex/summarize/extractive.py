@@ -36,7 +36,7 @@ TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an 
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
-FALTERING = 0.9  # for each time
+FALTERING = 0.8  # for each time
 LEAST = 0.1  # of the best sentence's weight, that others need
 PROSE = frozenset({"paragraph", "item", "quotation"})
 STRUCTURE = frozenset({"front matter", "reference", "contents", "furniture", "code"})
@@ -77,9 +77,9 @@ FALTERS = re.compile(  # also words that are said twice, or begun twice: "we don
     r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
     re.IGNORECASE,
 )
-PERSONAL = re.compile(  # about the speaker
-    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|see|right|now|um+|uh+|oh|i mean"
-    r"|you know|anyway)\b[\s,.]*)*(?:i|let)\b",
+PERSONAL = re.compile(  # about the speaker or the listener
+    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|although|see|right|now|um+|uh+|oh"
+    r"|i mean|you know|anyway)\b[\s,.]*)*(?:i|you|let)\b",
     re.IGNORECASE,
 )
 FORMULA = re.compile(r"[$\\{}=<>|]")
