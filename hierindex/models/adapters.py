@@ -195,7 +195,7 @@ def as_llm(given: LLMLike | None) -> LLM | None:
 
 
 class ServedLLM(FunctionCallingLLM):
-    """A LlamaIndex model whose requests go through the `LanguageModel` of the user's model.
+    """The user's LlamaIndex model, with the limits and retries of a `LanguageModel`.
 
     It has the metadata, prompts and callbacks of the user's model, and none of its other settings.
     Async methods run the sync ones in threads. Structured answers are requested by tool calls if

@@ -72,7 +72,7 @@ def outline(
     question : bool
         Whether text that is more similar to the question gets more weight.
     whole : bool
-        Whether documents are not divided into parts, if there are several.
+        Whether each document stays one part, if there are several documents.
     count : callable, optional
         Counts the tokens of texts; by default with LlamaIndex's global tokenizer.
 

@@ -35,7 +35,7 @@ class SourcePassage:
     after: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the citation and the texts; they are characters `before_start` to `after_end`."""
+        """Return the citation, the texts, and their offsets `before_start` and `after_end`."""
         return {
             **self.citation.to_json(),
             "before_start": self.citation.start - len(self.before),
@@ -88,8 +88,9 @@ class Stretch(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk at a known position, and the id of the next chunk if only white space is between.
+    """A chunk at a known position in its document.
 
+    `next_id` is the id of the next chunk if only white space is between them, else "".
     `sources` are the spans of the chunk, each with its page, section and anchor.
     """
 

@@ -134,7 +134,7 @@ EVERYTHING = Filters()
 def replaced(
     filters: Filters, by: Callable[[Filter, bool], Part], *, negated: bool = False
 ) -> Filters:
-    """Replace each condition by the result of a function of it and of whether a NOT negates it."""
+    """Replace each condition by `by(condition, negated)`; `negated` counts enclosing NOTs."""
     negated ^= filters.condition == "not"
     parts = [
         replaced(f, by, negated=negated) if isinstance(f, Filters) else by(f, negated)
@@ -155,7 +155,7 @@ def settled(filters: Filters, own: Mapping[str, Any]) -> Filters:
 
 
 def asks_for_member(f: Filter) -> bool:
-    """Return whether a filter is `=` or `in` on documents, which test for a common member."""
+    """Return whether a filter is `=` or `in` on documents: one common document is enough."""
     return f.key == DOCUMENTS and (
         f.operator == "in" or (f.operator == "==" and not isinstance(f.value, list))
     )

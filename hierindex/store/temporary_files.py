@@ -105,7 +105,7 @@ class RowFile(WaitingFile):
         return X
 
     def reader(self) -> pa.RecordBatchReader | None:
-        """Return the rows in the order of their addition; None if there are none."""
+        """Return the rows in the order in which they were added; None if there are none."""
         if not len(self):
             return None
         starts = range(0, len(self), AT_ONCE)
