@@ -350,7 +350,7 @@ Rows = Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d
 def _matrix(vectors: Rows) -> Floats2d:
     widths = {len(vector) for vector in vectors}
     if len(widths) > 1:
-        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        raise InputError(f"Embeddings must have the same dimension, got {sorted(widths)}.")
     return np.asarray(vectors, np.float32).reshape(len(vectors), *widths or {0})
 
 

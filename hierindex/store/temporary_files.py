@@ -89,7 +89,7 @@ class RowFile(WaitingFile):
             (x,) = vectors_of_rows([row])
             if len(self) and len(x) != self._n_dims:
                 widths = sorted([self._n_dims, len(x)])
-                raise InputError(f"Embeddings must have one dimension, got {widths}.")
+                raise InputError(f"Embeddings must have the same dimension, got {widths}.")
             self._n_dims = len(x)
             self._write(x.tobytes() + json.dumps({**row, "vector": None}).encode())
 
