@@ -1,6 +1,7 @@
-"""LlamaIndex's forms of models: embeddings on OpenVINO or by a function, and language models.
+"""Models in the form that LlamaIndex takes.
 
-A language model is a function, or one whose requests go through a `LanguageModel`.
+Embedding models run on OpenVINO or call a function. Language models call a function, or send their
+requests through a `LanguageModel`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Marks without text of their own: list numbers, superscripts, struck text, formulas."""
+"""Formatting that carries meaning, as text: list numbers, superscripts, struck text, formulas."""
 
 import re
 from collections import Counter, defaultdict

@@ -159,7 +159,7 @@ def _count_tokens(texts: Sequence[str]) -> Ints1d:
 
 
 def name_of_part(node: Node) -> str:
-    """Return a node's title; of a part of a document without one, the heading it stands below.
+    """Return a node's title, or for a part of a document without a title the heading above it.
 
     Without a heading, it is the document's name.
     """

@@ -180,7 +180,7 @@ def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretc
 
 
 def stretches_in(rows: Iterable[dict[str, Any]]) -> dict[str, list[Stretch]]:
-    """Return the stretches of the text of each document that the rows of chunks hold."""
+    """Return, by document, the stretches of text that chunks cover, given the chunks' rows."""
     chunks = defaultdict[str, list[Chunk]](list)
     for row in rows:
         if chunk := Chunk.of(row):

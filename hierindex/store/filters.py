@@ -144,7 +144,7 @@ def replaced(
 
 
 def settled(filters: Filters, own: Mapping[str, Any]) -> Filters:
-    """Replace the filters on a node itself by their result, given its values of `OF_NODE`."""
+    """Replace filters on the node itself by their results; `own` has its values, see `OF_NODE`."""
 
     def result(f: Filter, _: bool) -> Part:
         if f.key not in own:
@@ -275,8 +275,8 @@ class Prefilter:
     Parameters
     ----------
     sql : str
-        Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
-        its expressions cannot test for members of a list. Empty if every row passes.
+        Written by LanceDB's expressions. Only for members of lists, which these cannot test, made
+        of hexadecimal digests and fixed words. Empty if every row passes.
     exact : bool
         Whether all rows that meet it pass the filters; otherwise they must be checked.
     """

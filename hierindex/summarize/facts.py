@@ -70,7 +70,7 @@ class Facts:
 
     @cached_property
     def measures(self) -> dict[Decimal, set[str]]:
-        """The units of numbers that have a unit, by value."""
+        """The units of each number that has a unit, by the value of the number."""
         found: dict[Decimal, set[str]] = {}
         for values, unit in measures_in(self.text, NUMBER, SPELLED):
             for value in values:

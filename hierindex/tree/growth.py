@@ -103,9 +103,9 @@ class Pools:
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
-        """Yield the rows of all leaves in order; `alone` has the leaves without parents.
+        """Yield the rows of all leaves, in the order of the documents of the index.
 
-        The documents of an index are in this order.
+        `alone` has the leaves without parents, by id.
         """
         for number, leaf_id in enumerate(self.chunks):
             if parents := self._parents[number]:
