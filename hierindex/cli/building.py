@@ -41,7 +41,7 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Only estimate tokens and calls; an index stays as it is, except its cache.",
+        help="Only estimate tokens and calls; new content is read, embedded and cached.",
     ),
 ]
 

@@ -204,10 +204,9 @@ def test_an_overview_tells_documents_apart(tmp_path) -> None:
 
 
 def test_words_are_found_in_titles_and_chunks(index, client) -> None:
-    (root, *_) = client.json("nodes")["nodes"]
     reply = client.json("search", q="violin", n=500)
     found = reply["nodes"]
-    assert (reply["total"], found[0]["id"]) == (len(found), root["id"])
+    assert reply["total"] == len(found)
     for node in found:
         described = index.describe(node["id"])
         assert node["text"] in described["text"]
