@@ -211,7 +211,7 @@ class Vectors:
     model : str or None
         Fingerprint of the embedding model; without one, nothing is kept.
     texts : Mapping[str, str]
-        The text of a node by its embedded text, if this includes more, such as metadata.
+        Maps the embedded text of a node to its text, if they differ because of metadata.
     """
 
     cache: Cache

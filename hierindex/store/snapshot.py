@@ -322,7 +322,7 @@ class Snapshot:
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows that pass filters, have one of the ids and meet a condition, as given.
+        """Return the rows that pass filters, have one of the ids and meet a condition, if given.
 
         See `Scope` for `highest_of`. The table must exist.
         """

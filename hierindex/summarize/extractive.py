@@ -207,7 +207,7 @@ def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_a
     Returns
     -------
     (n_texts, n_words) csr_array
-        Rows have length 1, or 0 of texts without words.
+        Rows have length 1, or 0 if the text has no words.
 
     Examples
     --------
