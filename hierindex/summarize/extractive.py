@@ -59,7 +59,7 @@ POINTS = re.compile(  # to what stands elsewhere
     r"\b(?:fig(?:ures?|s?\.)|tab(?:les?|elle|\.)|sections?|chapters?|eqs?\.|equations?|listing|lemma"
     r"|theorem|abb(?:ildung|\.)|kapitel|abschnitt)\s+\(?(?-i:\d|[A-Z]\b)"
     r"|\b(?:as follows|the following|shown (?:above|below|in|here)|see (?:also|the)|refer to"
-    r"|(?:above|below)[.,:]|wie folgt|siehe)|\[[\w:.,;\s-]+\]|\b\d+\)\s*$"
+    r"|(?:above|below|follows?)[.,:]|wie folgt|siehe)|\[[\w:.,;\s-]+\]|\b\d+\)\s*$"
     r"|\bin this (?:section|chapter)\b",
     re.IGNORECASE,
 )
