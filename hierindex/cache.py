@@ -121,7 +121,7 @@ class Cache:
                 return run(self._connection)
 
 
-def open_cache(uri: str, *, create: bool = True) -> "closing[Cache]":
+def open_cache(uri: str) -> "closing[Cache]":
     """Open the cache of an index for a `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged and
@@ -131,11 +131,8 @@ def open_cache(uri: str, *, create: bool = True) -> "closing[Cache]":
     ----------
     uri : str
         Of the index.
-    create : bool
-        Whether to create a missing file; otherwise nothing is cached without one.
     """
-    file = cache_file(uri)
-    return closing(Cache(file if create or file.exists() else None))
+    return closing(Cache(cache_file(uri)))
 
 
 def sweep(uri: str, held: Set[int]) -> None:
@@ -214,7 +211,7 @@ class Vectors:
     model : str or None
         Fingerprint of the embedding model; without one, nothing is kept.
     texts : Mapping[str, str]
-        The text of a node by its embedded text, if this includes more, such as metadata.
+        Maps the embedded text of a node to its text, if they differ because of metadata.
     """
 
     cache: Cache

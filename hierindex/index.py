@@ -439,7 +439,7 @@ class HierarchicalIndex:
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of its text, title, level, kind, parents, children and citations.
 
-        It is named by its id, a unique prefix of it, or the id of a document that it summarises.
+        `node_id` is its id, a unique prefix of it, or the id of the document that it summarises.
 
         Raises
         ------

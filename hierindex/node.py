@@ -167,7 +167,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.beside)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`, a part of this one; verbatim sources are cut to it."""
+        """Return the part `text[at:to]` of this quote; its source is shortened if verbatim."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -214,7 +214,7 @@ class Grounding:
         return Grounding(**counts, faults=tuple(faults))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and the list of faults as JSON values, the argument of `of_json`."""
+        """Return the counts and the list of faults as JSON values; `of_json` reverses it."""
         return {**asdict(self), "faults": [*self.faults]}
 
     @classmethod

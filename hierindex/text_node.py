@@ -167,7 +167,7 @@ def check_text_node(node: BaseNode) -> None:
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
-    """Return the metadata keys of hierindex's own; empty if it did not make the node."""
+    """Return the metadata keys that hierindex added; empty if it did not make the node."""
     return RECORD_KEYS if {*RECORD_KEYS} <= metadata.keys() else ()
 
 

@@ -154,7 +154,7 @@ def pause(seconds: float) -> None:
 
 
 def wait_until(wait_for: Callable[[float], bool]) -> None:
-    """Call a function of a waiting time in seconds until it returns True; see `pause`."""
+    """Call `wait_for`, which waits up to the given seconds, until it returns True; see `pause`."""
     for moment in _moments():
         if wait_for(moment):
             return

@@ -18,7 +18,7 @@ WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Escape invisible characters, and those that change their neighbours, in JSON notation.
+    r"""Escape characters that are invisible or change how others are displayed, as JSON does.
 
     Parameters
     ----------

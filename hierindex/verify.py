@@ -297,7 +297,7 @@ def check_links(rows: Iterable[Row]) -> list[Check]:
 class Place:
     """A passage of a document that a node quotes.
 
-    `hash` is the hash of the text in the node, if it must equal the document's text. `problem` says
+    `hash` is the hash of the quoted text; None for a quote that is not verbatim. `problem` says
     what is wrong with the position.
     """
 

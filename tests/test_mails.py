@@ -198,7 +198,7 @@ def test_a_file_with_a_name_of_a_part_is_skipped(index, folder):
     report = index.update()
     assert counts(report) == (2, 0, 0, 0, 8)
     assert [(each.path, each.reason) for each in report.skipped] == [
-        (f"{name}.eml#{part}.txt", f"has a name like a part of {name}.eml; rename it")
+        (f"{name}.eml#{part}.txt", f"is named like a part of {name}.eml; rename it")
         for name, part in (("gone", "x"), ("pier", "plan"))
     ]
     with pytest.raises(SourceError, match="there is no file"):

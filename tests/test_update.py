@@ -352,7 +352,7 @@ class TestSources:
         before = as_plain(index)
         (other := tmp_path / "other").mkdir()
         (other / "a.txt").write_text(text_of("other"))
-        with pytest.raises(SourceError, match=r"holds another document 'a\.txt', of .*texts;"):
+        with pytest.raises(SourceError, match=r"holds another document 'a\.txt', from .*texts;"):
             index.update(other)
         with pytest.raises(SourceError, match="holds another document"):
             index.update(Document(text=text_of("other"), id_="a.txt"))

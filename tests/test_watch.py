@@ -239,7 +239,7 @@ def test_what_cannot_be_watched_is_refused_at_once(index, folder, tmp_path, monk
     given = DocumentHierarchy(HashingEmbedding())
     documents = [Document(id_="d", text=text_of("d"))]
     of_none = HierarchicalIndex.build(documents, tmp_path / "other", hierarchy=given)
-    with pytest.raises(SourceError, match="was built from no files; name the sources to watch"):
+    with pytest.raises(SourceError, match="has no files to watch; name the sources"):
         of_none.watch()
     mine = TwoStageSummarizer(RewriterOf(str))
     rewritten = DocumentHierarchy(HashingEmbedding(), summarizer=mine)

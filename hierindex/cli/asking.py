@@ -74,7 +74,7 @@ def compare(
         typer.Option(
             "--response-mode",
             metavar="MODE",
-            help="Mode to compare; may be repeated. By default extractive, with --llm all modes.",
+            help="Mode to compare; may be repeated. By default extractive, or all with --llm.",
         ),
     ] = None,
     as_json: options.AsJson = False,

@@ -41,7 +41,7 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Only estimate tokens and calls; nothing is written but the cache of an index.",
+        help="Only estimate tokens and calls; new content is read, embedded and cached.",
     ),
 ]
 

@@ -66,7 +66,8 @@ def evaluate(
     start and end (character offsets), evidence (passages, word for word),
     gold_titles (ids of documents) or answer (a text, word for word). By
     default, a question with evidence searches only its own document, any
-    other question all documents; within names a document to search instead.
+    other question all documents; the field within names another document
+    to search.
 
     A BEIR folder is read as well. Judgements of documents that the corpus
     lacks count as not found, and a document with the id of a query does not

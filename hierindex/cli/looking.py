@@ -54,7 +54,9 @@ def tree(
     depth: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Levels of children to print; by default up to 40 nodes."
+            metavar="N",
+            min=0,
+            help="Levels of children to print; by default as many as give up to 40 nodes.",
         ),
     ] = None,
     as_json: options.AsJson = False,

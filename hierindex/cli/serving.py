@@ -31,8 +31,8 @@ Host = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Address to listen on. The default is open to all users of this machine; at an "
-        "address that other machines can reach, clients need the token that is printed.",
+        help="Address to listen on. By default, every user of this machine can connect. If other "
+        "machines can reach the address, clients need the printed token.",
     ),
 ]
 

@@ -99,7 +99,7 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
     share : (n,) floats
         Rows of share 0 are not selected.
     may : (n,) bool
-        Which rows may be selected. A row is replaced if all its children may be.
+        Which rows may be selected. A row is replaced only if all its children may be selected.
     first : (n,) bool
         Which rows are replaced before others, whatever their shares.
     most : int
@@ -136,9 +136,9 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
 
 
 class Icicle:
-    """The rows of a forest in preorder, each over an interval of the text.
+    """The layout of an icicle plot: the rows of a forest in preorder, each with an interval.
 
-    A position is a row's index in preorder; the rows under it follow directly. All attributes are
+    A position is a row's index in preorder; its descendants follow directly. All attributes are
     (n,) int64, by position.
 
     Parameters
@@ -156,9 +156,10 @@ class Icicle:
         Position of the parent, -1 for a root.
     n_children
     end
-        Position after the last row under it.
+        Position after its last descendant.
     x0, x1
-        The interval of its text, counted in rows of text; empty if no text is under it.
+        Start and end of the row's interval, counted in rows of text. It is empty if neither the row
+        nor a descendant is text.
     depth
         Number of rows above it.
     level

@@ -77,7 +77,7 @@ def wholes(document_id: str) -> list[str]:
 
 
 def file_of(document_id: str) -> str:
-    """Return the id of the file that contains a document, or is it."""
+    """Return the id of the file that a document is, or is a part of."""
     return wholes(document_id)[-1]
 
 

@@ -38,7 +38,8 @@ class Scale(NamedTuple):
             Similarities of texts to each other's counterparts; the matching pairs are on the
             diagonal.
         nearest : bool
-            Whether 0 is the mean similarity to the nearest wrong counterpart instead of to all.
+            Whether 0 is the mean similarity to the nearest wrong counterpart instead of the mean
+            similarity to all wrong counterparts.
         """
         n, own = len(known), np.diag(known)
         if nearest:
@@ -91,7 +92,7 @@ def blended(dense: Floats1d, lexical: Floats1d, share: float | Floats1d = DENSE_
         For instance BM25, 0 for candidates without a match; weighs 1 - `share` after
         standardisation.
     share : float or (n,) floats in [0, 1]
-        Of all candidates, or of each.
+        One value for all candidates, or one for each.
 
     Returns
     -------
@@ -243,7 +244,7 @@ class MarginalRelevance:
     S : (n, n_dims) unit vectors, dense or sparse
     relevance : (n,) floats
     redundancy : float in [0, 1]
-        Weight of the cosine similarity to the chosen rows; relevance has the rest of 1.
+        Weight of the cosine similarity to the chosen rows; relevance has 1 - redundancy.
 
     Notes
     -----

@@ -55,7 +55,8 @@ def principal_components(X: Floats2d, n_dims: int) -> Floats2d:
 def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -> Floats2d:
     """Return UMAP coordinates of unit vectors by cosine, (n_rows, n_dims) float64.
 
-    `n_neighbors`, the row itself included, are exact: O(n_rows^2 * n_dims'). The import takes 2 s,
+    The `n_neighbors` nearest rows, the row itself included, are found by comparing all rows, in
+    O(n_rows^2 * n_dims'). The import takes 2 s,
     and half a minute on first use. L. McInnes et al., UMAP (2018).
     """
     with warnings.catch_warnings():

@@ -139,7 +139,7 @@ def select_sentences(
     relevance : (n_sentences,) floats
     budget : int
         Total tokens; a sentence that does not fit is skipped. A part's first sentence has at most
-        the larger of budget / n_parts and 30 tokens, if it can.
+        the larger of budget / n_parts and 30 tokens, if the part has such a sentence.
     redundancy : float in [0, 1]
     part : (n_sentences,) int
         The part of each sentence, from 0.

@@ -178,7 +178,7 @@ class Revised:
     def __call__(self, rows: Rows) -> Membership | None:
         """Return groups within the caps, or None if no group has two rows.
 
-        Of a part of a level, each row has a group, if need be one of its own.
+        If the rows are only a part of a level, a row that joins no group gets one of its own.
         """
         caps = self.grouper.caps
         may_be_one = not rows.is_part and caps.hold(int(rows.n_tokens.sum()), len(rows))

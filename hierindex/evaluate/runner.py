@@ -134,7 +134,7 @@ def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
         If a name is unknown, or no method is named.
     """
     chosen = WAYS if ways is None else ways
-    require(len(chosen) > 0, "ways", "one way or more", chosen)
+    require(len(chosen) > 0, "ways", "one name or more", chosen)
     if isinstance(chosen, Mapping):
         return dict(chosen)
     return {name: _named(name) for name in chosen}
@@ -151,7 +151,9 @@ def _named(name: str) -> Way:
         return NAMED[name]
     if found := LEVEL.fullmatch(name):
         return retrieved(mode="level", level=int(found[1]))
-    raise InputError(f"There is no way {name!r}; there are {', '.join(NAMED)}, and level-N.")
+    raise InputError(
+        f"There is no retrieval method {name!r}; there are {', '.join(NAMED)}, and level-N."
+    )
 
 
 Figures = dict[Measure, dict[int, float]]
@@ -280,7 +282,7 @@ def _read(
             if n_left := len(d.questions) - len(kept):
                 notes.append(f"{d.name}: {n_left} questions without gold were left out.")
         if not kept:
-            raise InputError(f"{d.name} has no question with gold.")
+            raise InputError(f"{d.name} has no question with an expected answer (gold).")
         datasets[number] = replace(d, questions=kept)
     return datasets
 

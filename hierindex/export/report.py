@@ -143,7 +143,7 @@ def _report(
     nodes = _listed(snapshot, order, part, room)
     if not nodes:
         raise InputError(
-            f"max_bytes={max_bytes:,} is less than the page and its highest level need."
+            f"max_bytes={max_bytes:,} is too small for the page and its highest level."
         )
     n_texts = _add_texts(snapshot, order, nodes, room - _size([*nodes.values()]))
     counts = {"nodes": (len(nodes), n), "texts": (n_texts, len(nodes))}

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +68,10 @@ def build_tree(
                 f"{str(path)!r} is both a source and the folder of the index; name another folder "
                 "for the index, which may be inside the source."
             )
-    work = engine or partial(in_this_process, dry_run=dry_run)
     with nullcontext() if dry_run else table.writing("build"):
         with watch("load"):
             _ = hierarchy.embedder  # a model that cannot be loaded leaves no cache
-        with work(table, progress) as (cache, read, start):
+        with (engine or in_this_process)(table, progress) as (cache, read, start):
             with watch("load"):
                 snapshot = _held_by(table) if may_replace else table.snapshot()
                 before, was = held_documents(snapshot), Remembered.of(snapshot)
@@ -188,7 +186,7 @@ def revise(
             settings = settings_held(snapshot)
             hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
         progress = given.progress or (hierarchy.progress if hierarchy else silent)
-        with in_this_process(table, progress, dry_run=dry_run) as (cache, read, start):
+        with in_this_process(table, progress) as (cache, read, start):
             with watch("read"):
                 revision = change(before, was, read)
             if _is_stale(snapshot):

@@ -1,4 +1,4 @@
-"""Documents of an index as they are stored, read and changed, and the state that it stores."""
+"""The documents of an index before and after a change, and the state stored for updates."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

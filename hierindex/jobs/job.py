@@ -167,9 +167,9 @@ def start_here(grower: PartGrower) -> Iterator[Workers]:
 
 
 @contextmanager
-def in_this_process(table: Table, progress: Progress, *, dry_run: bool = False) -> Iterator[AtWork]:
-    """Read files and grow trees in this process; see `Engine`. A dry run creates no cache."""
-    with open_cache(table.uri, create=not dry_run) as cache:
+def in_this_process(table: Table, progress: Progress) -> Iterator[AtWork]:
+    """Read files and grow trees in this process; see `Engine`."""
+    with open_cache(table.uri) as cache:
         each = partial(each_file, progress=progress, memory=Readings(cache))
         with file_reader(table, each) as read:
             yield AtWork(cache, read, start_here)
@@ -242,8 +242,7 @@ class Job:
     def estimate(self) -> BuildReport:
         """Report what `publish` would do, from a tree with extracts instead of summaries.
 
-        The chunks are embedded, and their vectors are cached if the index has a cache. The index is
-        unchanged.
+        The chunks are embedded, and their vectors are cached for the job. The index is unchanged.
         """
         hierarchy, cache = self.grower.hierarchy, self.grower.cache
         chunks = [*chain.from_iterable(map(self.grower.chunks, self.parts()))]

@@ -368,8 +368,8 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
         held = before.get(document)
         if held and held.read_from != source and not scope.has(document, held.read_from):
             raise SourceError(
-                f"The index holds another document {document!r}, of {held.read_from or 'no file'};"
-                " index a common parent folder, rename one, or delete the one that the index holds."
+                f"The index holds another document {document!r}, from {held.read_from or 'no file'}"
+                "; index a common parent folder, rename one, or delete the one in the index."
             )
 
 

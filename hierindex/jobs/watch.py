@@ -36,7 +36,7 @@ def watched(
     read = None if sources is None else checked(sources)
     places = Remembered.of(table.snapshot()).sources if read is None else [*map(str, read)]
     if not places:
-        raise SourceError("The index was built from no files; name the sources to watch.")
+        raise SourceError("The index has no files to watch; name the sources.")
     update = partial(
         update,
         read,

@@ -1,6 +1,7 @@
-"""LlamaIndex's forms of models: embeddings on OpenVINO or by a function, and language models.
+"""Models in the form that LlamaIndex takes.
 
-A language model is a function, or one whose requests go through a `LanguageModel`.
+Embedding models run on OpenVINO or call a function. Language models call a function, or send their
+requests through a `LanguageModel`.
 """
 
 import asyncio
@@ -195,7 +196,7 @@ def as_llm(given: LLMLike | None) -> LLM | None:
 
 
 class ServedLLM(FunctionCallingLLM):
-    """A LlamaIndex model whose requests go through the `LanguageModel` of the user's model.
+    """The user's LlamaIndex model, with the limits and retries of a `LanguageModel`.
 
     It has the metadata, prompts and callbacks of the user's model, and none of its other settings.
     Async methods run the sync ones in threads. Structured answers are requested by tool calls if

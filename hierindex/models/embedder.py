@@ -189,7 +189,7 @@ def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Return whether two names may be of the same model, from a hub, a folder or a short name."""
+    """Return whether two names may mean the same model, on the hub, in a folder or shortened."""
     both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
     return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
 
@@ -350,7 +350,7 @@ Rows = Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d
 def _matrix(vectors: Rows) -> Floats2d:
     widths = {len(vector) for vector in vectors}
     if len(widths) > 1:
-        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        raise InputError(f"Embeddings must have the same dimension, got {sorted(widths)}.")
     return np.asarray(vectors, np.float32).reshape(len(vectors), *widths or {0})
 
 

@@ -145,7 +145,7 @@ def request_errors() -> tuple[type[Exception], ...]:
 
 
 def refuses_all(error: BaseException | None) -> bool:
-    """Return whether an error would occur with any text: it concerns the service."""
+    """Return whether any text would cause the error, because it concerns the service."""
     status = _status(error) if error is not None else None
     return error is not None and (
         status is None or status in MEANING or USED_UP.search(str(error)) is not None

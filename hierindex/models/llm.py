@@ -240,8 +240,8 @@ class LanguageModel:
     llm : LLM
         The model, used without changes; see `without_retries`.
     limit : RequestLimit
-        Limit on requests in flight; a stream counts until its first chunk, and a request that was
-        rejected until its last attempt, so a busy service is sent fewer.
+        Limit on requests in flight. A stream counts until its first chunk. A request that is
+        retried counts until its last attempt, so that a busy service gets fewer requests.
     timeout : float
         Seconds per request, or until the next chunk of a stream. A request that times out keeps
         its thread until the server ends it, so five threads may work on one prompt.

@@ -34,7 +34,7 @@ WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in 
 
 @cache
 def openvino() -> "Core":
-    """Return OpenVINO's interface; its package that reports the import to Google is not loaded."""
+    """Return OpenVINO's `Core`; its telemetry package, which contacts Google, is not loaded."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # not importable
     from openvino import Core, Tensor
 

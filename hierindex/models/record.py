@@ -130,7 +130,7 @@ class Call:
 
 @dataclass
 class Request:
-    """A request in flight, with its response so far and at the end its call."""
+    """A request in flight: its response so far and, when it has ended, its `Call`."""
 
     prompt: str
     response: Any = None

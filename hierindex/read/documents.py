@@ -306,7 +306,7 @@ class Documents:
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
         """Return the document of a file or a part, and the documents inside it."""
         if not depth and (other := file_of(document_id)) != document_id:
-            raise UnreadableError(f"has a name like a part of {quoted(other)}; rename it")
+            raise UnreadableError(f"is named like a part of {quoted(other)}; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
         (text, read, headings), key = self._read(file, suffix)
         n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0

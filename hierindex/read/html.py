@@ -72,7 +72,7 @@ def read_html(file: BinaryIO) -> Reading:
 
 
 def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
-    """Return the text and headings of decoded HTML, see `read_html`, and more metadata."""
+    """Return the text and headings of decoded HTML, see `read_html`; extend its metadata."""
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))

@@ -180,7 +180,7 @@ class Line(NamedTuple):
     region: int = 0
 
     def headings(self) -> list[Heading]:
-        """Return a list of the line as a heading; empty if it is not a heading.
+        """Return a list with the heading that the line is; empty if it is none.
 
         The label of a box, such as "Note", heads no section.
         """

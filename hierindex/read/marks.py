@@ -1,4 +1,4 @@
-"""Marks without text of their own: list numbers, superscripts, struck text, formulas."""
+"""Formatting that carries meaning, as text: list numbers, superscripts, struck text, formulas."""
 
 import re
 from collections import Counter, defaultdict
@@ -118,7 +118,7 @@ def subscript(text: str, before: str) -> str:
 
 
 def grouped(text: str) -> str:
-    """Return a script, in parentheses unless it is a single word or number."""
+    """Return a superscript or subscript, in parentheses unless it is one word or number."""
     text = text.strip()
     return text if SIMPLE.fullmatch(text) else f"({text})"
 

@@ -65,8 +65,8 @@ class Furniture(NamedTuple):
     """The position and words of a line in a page margin, to compare the margins of pages.
 
     `side` is 1 for the top. `kind` is "words", or "number" if the line is only the page number, or
-    "doubt" if it has other numbers that differ from page to page. A line in doubt is kept as text,
-    but is no heading.
+    "doubt" if it has other numbers that differ from page to page. Such a line is kept as text,
+    but is never a heading.
     """
 
     side: int

@@ -200,8 +200,9 @@ class PlacedSentenceSplitter(SentenceSplitter):
     `chunk_size` shares its chunk with the following sections below the same heading. Within a
     section, LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
 
-    LlamaIndex allows for overlap when it locates chunks, so it locates repeated text too early. If
-    a document is split in parts, it counts offsets from the start of the part.
+    Offsets are computed here, because LlamaIndex gets two cases wrong. It expects chunks to
+    overlap, so it may find a repeated text too early. And if a document is split in parts, it
+    counts from the start of the part.
     """
 
     @classmethod

@@ -184,18 +184,18 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
 
 
 def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns and texts of rows: one line for each header, records for a long table.
+    """Set the columns and the texts of rows; the rows of a long table become records.
 
     Parameters
     ----------
     rows : sequence of HtmlRow
     room : int
-        Maximum number of characters of repeated cells.
+        Maximum number of characters that repeating cells of several columns or rows may add.
 
     Returns
     -------
     int
-        The number that is left.
+        The number of these characters that are left.
     """
     room = _set_columns(rows, room)
     data = [row for row in rows if row.columns]

@@ -27,8 +27,8 @@ class Source:
     title : str
         Title of the node, not of its document.
     score : float
-        Probability in [0, 1] that the node answers the question, comparable between searches. Of
-        nodes that were retrieved without an answer, and of an outline's, it is `raw_score`.
+        Probability in [0, 1] that the node answers the question, comparable between searches. For
+        nodes of an outline, and for nodes retrieved without an answer, it equals `raw_score`.
     raw_score : float
         Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
     text : str

@@ -145,7 +145,7 @@ class Window:
         return packed(texts, self._splitter, self.length)
 
     def read_on(self, answers: Sequence[str]) -> list[str]:
-        """Return the prompt texts of the next round, which summarise the given answers.
+        """Return the texts of the next round's prompts, which contain the given answers.
 
         Raises
         ------

@@ -166,10 +166,10 @@ def text_about(node: Node) -> str:
 
 
 def source_scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
-    """Return how well each node answers by itself, by id; nodes of an overview keep their shares.
+    """Return, by node id, how well each node answers the question by itself.
 
-    Vectors are read from the snapshot in which the nodes were found. Without a snapshot, the result
-    is empty.
+    For an overview, it is the node's share of the text. Vectors are read from the snapshot in which
+    the nodes were found. Without a snapshot, the result is empty.
     """
     question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
     if snapshot is None or not found:

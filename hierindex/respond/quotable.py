@@ -216,7 +216,7 @@ def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage
 def citation_of(of: Node, first: Quote, last: Quote, **others: Any) -> Citation:
     """Return the citation from one quote of a node to another, with copies in `also`.
 
-    `others` are further fields of the citation; by default it is a quote by hierindex.
+    `others` are further fields; they replace the defaults, which are those of a verbatim quote.
     """
     pairs = zip(first.sources, last.sources, strict=False)
     spans = [a._replace(end=b.end) for a, b in pairs if a.document == b.document]

@@ -119,11 +119,7 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     without folders, without the suffix, and without a leading number. They are written as words in
     lower case, separated by spaces. Cached: for 100,000 documents, 5 s.
     """
-    import pyarrow.compute as pc
-
-    chunks = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
-    every_id = pc.list_flatten(chunks).unique()
-    given = {(whole, each) for each in every_id.to_pylist() for whole in wholes(each)}
+    given = {(whole, each) for each in snapshot.document_ids() for whole in wholes(each)}
     whole = prefilter(Filters((WHOLE,)))
     for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))

@@ -72,7 +72,7 @@ def outline(
     question : bool
         Whether text that is more similar to the question gets more weight.
     whole : bool
-        Whether documents are not divided into parts, if there are several.
+        Whether each document stays one part, if there are several documents.
     count : callable, optional
         Counts the tokens of texts; by default with LlamaIndex's global tokenizer.
 
@@ -159,7 +159,7 @@ def _count_tokens(texts: Sequence[str]) -> Ints1d:
 
 
 def name_of_part(node: Node) -> str:
-    """Return a node's title; of a part of a document without one, the heading it stands below.
+    """Return a node's title, or for a part of a document without a title the heading above it.
 
     Without a heading, it is the document's name.
     """

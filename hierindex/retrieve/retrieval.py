@@ -165,7 +165,7 @@ class Retrieval:
             mode == "collapsed" or any(self.levels) or self.whole_documents
         ):
             raise InputError(
-                f"rerank orders the best chunks, got mode {mode!r}, levels {[*self.levels]} and "
+                f"rerank needs a search of chunks, got mode {mode!r}, levels {[*self.levels]} and "
                 f"whole_documents={self.whole_documents}; use level=0, or omit rerank."
             )
         self._reranker = load_reranker(self.rerank) if isinstance(self.rerank, str) else self.rerank

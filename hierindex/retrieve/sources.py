@@ -35,7 +35,7 @@ class SourcePassage:
     after: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the citation and the texts; they are characters `before_start` to `after_end`."""
+        """Return the citation, the texts, and their offsets `before_start` and `after_end`."""
         return {
             **self.citation.to_json(),
             "before_start": self.citation.start - len(self.before),
@@ -88,8 +88,9 @@ class Stretch(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk at a known position, and the id of the next chunk if only white space is between.
+    """A chunk at a known position in its document.
 
+    `next_id` is the id of the next chunk if only white space is between them, else "".
     `sources` are the spans of the chunk, each with its page, section and anchor.
     """
 
@@ -179,7 +180,7 @@ def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretc
 
 
 def stretches_in(rows: Iterable[dict[str, Any]]) -> dict[str, list[Stretch]]:
-    """Return the stretches of the text of each document that the rows of chunks hold."""
+    """Return, by document, the stretches of text that chunks cover, given the chunks' rows."""
     chunks = defaultdict[str, list[Chunk]](list)
     for row in rows:
         if chunk := Chunk.of(row):

@@ -158,7 +158,7 @@ class Shared:
         self._resources = Resources(completions=Texts(self._cache))
 
     def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
-        """Rewrite texts with the language model, after the texts of earlier calls."""
+        """Rewrite texts with the language model; calls are processed one after the other."""
         return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
 
     def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:

@@ -29,7 +29,7 @@ def application(
 ) -> Starlette:
     """Return the application of pages, and of endpoints by name.
 
-    The path of an endpoint begins with the name of its index, unless that is empty, and then `at`.
+    The path of an endpoint is the name of its index (unless that is empty), `at`, and its own name.
     Each request is answered from the newest generation; the header `Hierindex-Generation` has its
     number. A client that accepts events receives the pieces of an answer's text as events `text`,
     then the whole answer as `answer`, or an `error`. An error is a JSON object

@@ -134,7 +134,7 @@ EVERYTHING = Filters()
 def replaced(
     filters: Filters, by: Callable[[Filter, bool], Part], *, negated: bool = False
 ) -> Filters:
-    """Replace each condition by the result of a function of it and of whether a NOT negates it."""
+    """Replace each condition by `by(condition, negated)`; `negated` counts enclosing NOTs."""
     negated ^= filters.condition == "not"
     parts = [
         replaced(f, by, negated=negated) if isinstance(f, Filters) else by(f, negated)
@@ -144,7 +144,7 @@ def replaced(
 
 
 def settled(filters: Filters, own: Mapping[str, Any]) -> Filters:
-    """Replace the filters on a node itself by their result, given its values of `OF_NODE`."""
+    """Replace filters on the node itself by their results; `own` has its values, see `OF_NODE`."""
 
     def result(f: Filter, _: bool) -> Part:
         if f.key not in own:
@@ -155,7 +155,7 @@ def settled(filters: Filters, own: Mapping[str, Any]) -> Filters:
 
 
 def asks_for_member(f: Filter) -> bool:
-    """Return whether a filter is `=` or `in` on documents, which test for a common member."""
+    """Return whether a filter is `=` or `in` on documents: one common document is enough."""
     return f.key == DOCUMENTS and (
         f.operator == "in" or (f.operator == "==" and not isinstance(f.value, list))
     )
@@ -275,8 +275,8 @@ class Prefilter:
     Parameters
     ----------
     sql : str
-        Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
-        its expressions cannot test for members of a list. Empty if every row passes.
+        Written by LanceDB's expressions. Only for members of lists, which these cannot test, made
+        of hexadecimal digests and fixed words. Empty if every row passes.
     exact : bool
         Whether all rows that meet it pass the filters; otherwise they must be checked.
     """

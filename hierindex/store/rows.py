@@ -182,7 +182,7 @@ def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
     for row, vector in zip(rows, given, strict=True):
         if not 0 < len(vector) == n_dims or not np.isfinite(vector).all():
             raise InputError(
-                f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node "
+                f"Nodes must have embeddings of {n_dims or 'one or more'} finite numbers, node "
                 f"{row['id']} has {len(vector)}."
             )
     return np.array(given, np.float32)

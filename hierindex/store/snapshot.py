@@ -287,10 +287,14 @@ class Snapshot:
     @once
     def n_documents(self) -> int:
         """Return the number of documents."""
+        return len(self.document_ids())
+
+    def document_ids(self) -> list[str]:
+        """Return the ids of the documents, each once."""
         import pyarrow.compute as pc
 
-        documents = self.select("documents", where=self.of_each_document)["documents"]
-        return len(pc.list_flatten(documents).unique())
+        rows = self.select("documents", where=self.of_each_document)["documents"]
+        return pc.list_flatten(rows).unique().to_pylist() if len(rows) else []
 
     @once
     def roots(self) -> list[str]:
@@ -318,7 +322,7 @@ class Snapshot:
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows that pass filters, have one of the ids and meet a condition, as given.
+        """Return the rows that pass filters, have one of the ids and meet a condition, if given.
 
         See `Scope` for `highest_of`. The table must exist.
         """
@@ -390,7 +394,7 @@ class Snapshot:
     def nodes_named(self, name: str) -> list[Node]:
         """Return the node with an id, or the node with exactly the chunks of a document, if any."""
         whole = Filters((Filter(PREFIX + "whole_document", name),))
-        return self.nodes([name]) or self.nodes(filters=whole)
+        return self.nodes([name]) or (self.nodes(filters=whole) if name else [])
 
     def node_beginning(self, start: str) -> Node:
         """Return a node by its id, by the only id that begins with a text, or by its document.

@@ -89,7 +89,7 @@ class RowFile(WaitingFile):
             (x,) = vectors_of_rows([row])
             if len(self) and len(x) != self._n_dims:
                 widths = sorted([self._n_dims, len(x)])
-                raise InputError(f"Embeddings must have one dimension, got {widths}.")
+                raise InputError(f"Embeddings must have the same dimension, got {widths}.")
             self._n_dims = len(x)
             self._write(x.tobytes() + json.dumps({**row, "vector": None}).encode())
 
@@ -105,7 +105,7 @@ class RowFile(WaitingFile):
         return X
 
     def reader(self) -> pa.RecordBatchReader | None:
-        """Return the rows in the order of their addition; None if there are none."""
+        """Return the rows in the order in which they were added; None if there are none."""
         if not len(self):
             return None
         starts = range(0, len(self), AT_ONCE)

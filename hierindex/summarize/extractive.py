@@ -36,7 +36,7 @@ TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an 
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
-FALTERING = 0.9  # for each time
+FALTERING = 0.8  # for each time
 LEAST = 0.1  # of the best sentence's weight, that others need
 PROSE = frozenset({"paragraph", "item", "quotation"})
 STRUCTURE = frozenset({"front matter", "reference", "contents", "furniture", "code"})
@@ -59,7 +59,7 @@ POINTS = re.compile(  # to what stands elsewhere
     r"\b(?:fig(?:ures?|s?\.)|tab(?:les?|elle|\.)|sections?|chapters?|eqs?\.|equations?|listing|lemma"
     r"|theorem|abb(?:ildung|\.)|kapitel|abschnitt)\s+\(?(?-i:\d|[A-Z]\b)"
     r"|\b(?:as follows|the following|shown (?:above|below|in|here)|see (?:also|the)|refer to"
-    r"|(?:above|below)[.,:]|wie folgt|siehe)|\[[\w:.,;\s-]+\]|\b\d+\)\s*$"
+    r"|(?:above|below|follows?)[.,:]|wie folgt|siehe)|\[[\w:.,;\s-]+\]|\b\d+\)\s*$"
     r"|\bin this (?:section|chapter)\b",
     re.IGNORECASE,
 )
@@ -77,9 +77,9 @@ FALTERS = re.compile(  # also words that are said twice, or begun twice: "we don
     r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
     re.IGNORECASE,
 )
-PERSONAL = re.compile(  # about the speaker
-    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|see|right|now|um+|uh+|oh|i mean"
-    r"|you know|anyway)\b[\s,.]*)*(?:i|let)\b",
+PERSONAL = re.compile(  # about the speaker or the listener
+    r"\W*(?:(?:and|but|so|or|because|well|ok(?:ay)?|yeah|no|although|see|right|now|um+|uh+|oh"
+    r"|i mean|you know|anyway)\b[\s,.]*)*(?:i|you|let)\b",
     re.IGNORECASE,
 )
 FORMULA = re.compile(r"[$\\{}=<>|]")
@@ -188,9 +188,13 @@ def _leads(sentences: Sequence[Sentence]) -> Iterator[bool]:
             yield bool(section) and sentence.kind in PROSE and n <= N_LEADS
 
 
+def _is_content(word: str) -> bool:
+    return word not in UNTITLED
+
+
 def _may_be_topic(word: str) -> bool:
     is_letter = len(word) == 1 and word.isascii()
-    return word.isalpha() and not is_letter and word not in UNTITLED
+    return word.isalpha() and not is_letter and _is_content(word)
 
 
 def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_array":
@@ -203,7 +207,7 @@ def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_a
     Returns
     -------
     (n_texts, n_words) csr_array
-        Rows have length 1, or 0 of texts without words.
+        Rows have length 1, or 0 if the text has no words.
 
     Examples
     --------
@@ -279,12 +283,12 @@ class SalientSentences:
     def select(self, group: Group, budget: Budget) -> list[Sentence]:
         """Return the selected sentences of a group, uncut; empty if none fits."""
         pool, weights = informative(group)
-        S, p = self._relevance(pool, np.array(weights))
+        p = self._relevance(pool, np.array(weights))
         part = _numbers([sentence.child for sentence in pool])
         size = np.zeros(part.max(initial=-1) + 1)
         size[part] = [sentence.size for sentence in pool]
         chosen = select_sentences(
-            S,
+            tf_idf([sentence.text for sentence in pool], _is_content),
             budget.costs(pool),
             p / p.max(initial=1e-300),  # at most 1, like a cosine
             budget=budget.max_tokens,
@@ -298,25 +302,22 @@ class SalientSentences:
         """Return each child's sentences, the most informative ones that stand alone first."""
         pool, weights = informative(group)
         alone = [_alone(sentence) for sentence in pool]
-        _, p = self._relevance(pool, np.array(weights) * np.array(alone))
+        p = self._relevance(pool, np.array(weights) * np.array(alone))
         ranked = defaultdict[int, list[Sentence]](list)
         for i in np.argsort(-p, kind="stable").tolist():
             ranked[pool[i].child].append(pool[i])
         return dict(ranked)
 
-    def _relevance(
-        self, pool: Sequence[Sentence], weights: Floats1d
-    ) -> "tuple[csr_array, Floats1d]":
-        """Return the vectors of sentences, (n_sentences, n_words), and their relevance."""
+    def _relevance(self, pool: Sequence[Sentence], weights: Floats1d) -> Floats1d:
+        """Return the relevance of sentences, (n_sentences,), in proportion to their weights."""
         texts = [SPEAKER.sub("", sentence.text, count=1) for sentence in pool]
-        S = tf_idf(texts)
-        p = lexrank(S, opening(_numbers([sentence.document for sentence in pool])))
+        p = lexrank(tf_idf(texts), opening(_numbers([sentence.document for sentence in pool])))
         if self.by == "topics":
-            X = tf_idf(texts, _may_be_topic)
             n_words = np.maximum([len(tokens(text)) for text in texts], FEWEST)
-            topics = topicality(X, _numbers([s.child for s in pool]), n_words)
+            part = _numbers([sentence.child for sentence in pool])
+            topics = topicality(tf_idf(texts, _may_be_topic), part, n_words)
             p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
-        return S, p * weights
+        return p * weights
 
 
 class ExtractiveSummarizer:

@@ -70,7 +70,7 @@ class Facts:
 
     @cached_property
     def measures(self) -> dict[Decimal, set[str]]:
-        """The units of numbers that have a unit, by value."""
+        """The units of each number that has a unit, by the value of the number."""
         found: dict[Decimal, set[str]] = {}
         for values, unit in measures_in(self.text, NUMBER, SPELLED):
             for value in values:
@@ -132,7 +132,10 @@ def folded(word: str) -> str:
 
 
 def names_in(sentence: str) -> Iterator[str]:
-    """Yield capitalised words; a sentence's first word only before another one; none in German.
+    """Yield the words of a text that may be names, because they are capitalised.
+
+    The first word of a sentence counts only before another capitalised word. In German, where all
+    nouns are capitalised, there are none.
 
     >>> list(names_in("Yesterday the team met Anna-Maria Berg, the CEO. Old Mill Road was shut."))
     ['Anna', 'Maria', 'Berg', 'CEO', 'Mill', 'Road']
@@ -197,7 +200,7 @@ def numbers_in(text: str) -> set[Decimal]:
 
 
 def measures_in(text: str, *numbers: re.Pattern[str]) -> Iterator[tuple[set[Decimal], str]]:
-    """Yield the values and the unit of each number with a unit; `numbers` are patterns."""
+    """Yield the values and the unit of each number with a unit; `numbers` match the numbers."""
     for match in (match for form in numbers for match in form.finditer(text)):
         before = text[max(0, match.start() - 1) : match.start()]
         after = UNIT.match(text, match.end())

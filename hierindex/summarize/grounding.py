@@ -181,7 +181,7 @@ class KnownPairs:
     Parameters
     ----------
     pairs : str
-        Two lines per pair: a text, and the text that matches only this one.
+        Two lines per pair: a text, and a text that matches it but none of the other texts.
     beside : sequence of str
         Further texts to embed in the same batch.
     """

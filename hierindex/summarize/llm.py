@@ -97,7 +97,9 @@ def check_prompt(template: str) -> None:
             if name is not None
         }
     except ValueError as error:
-        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
+        raise InputError(
+            f"The prompt is not a valid template: {error}. Write {{{{ for a brace."
+        ) from error
     if "text" not in fields or fields - FIELDS:
         raise InputError(
             "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "

@@ -149,7 +149,7 @@ def blocks_of(node: Node) -> list[Block]:
 
 
 def quoted_blocks(text: str, quote: Quote) -> Iterator[Block]:
-    """Yield the blocks of a part of a text that is in one section."""
+    """Yield the blocks of a part of a text; the part lies within one section."""
     titles = [*map(_words, titles_of(quote.source.section))] if quote.source else []
     kind = next((TITLED[title] for title in titles if title in TITLED), "")
     part, is_first = text[quote.at : quote.to], True

@@ -103,7 +103,7 @@ def marks_of(text: str) -> list[Mark]:
 def displayed(
     text: str, start: int = 0, end: int | None = None, marks: Sequence[Mark] | None = None
 ) -> str:
-    r"""Return `text[start:end]` as it is displayed, using the `marks_of` the text.
+    r"""Return `text[start:end]` as it is displayed, given the `marks_of` the text.
 
     >>> displayed("## On *mills*\n\nSee :class:`~wind.Mill` and the `key`.")
     'On mills\n\nSee Mill and the key.'
@@ -260,7 +260,7 @@ def _unknown(answer: Json) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one; "(s)" marks where its s goes.
+    """Return a number with its noun, in the plural unless it is one; "(s)" stands for a plural s.
 
     >>> counted(1, "chunk"), counted(1200, "summary"), counted(2, "word(s) struck out")
     ('1 chunk', '1,200 summaries', '2 words struck out')

@@ -300,7 +300,7 @@ def _identified(text: str) -> tuple[str, bool]:
 
 
 def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
-    """Return whether a node is in another language; False if one of the languages is unknown.
+    """Return whether a node's language is another one; False if either language is unknown.
 
     >>> is_foreign({"language": "de-AT"}, "en"), is_foreign({"language": ["de", "en"]}, "en")
     (True, False)

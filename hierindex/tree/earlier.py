@@ -117,7 +117,7 @@ class EarlierTree:
         return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
 
     def remembered(self, nodes: list[Node]) -> list[Node]:
-        """Store nodes that were read, with copies as they are now, and return them."""
+        """Store nodes that were read, with copies to detect changes, and return them."""
         self._read |= {node.id: (node, copy(node)) for node in nodes}
         return nodes
 
@@ -157,7 +157,7 @@ class EarlierTree:
         return {i: self._places[i] for i in ids if i in self._places}
 
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
-        """Return the positions of the nodes whose text is of a single one of these documents."""
+        """Return the positions of the nodes whose text is from exactly one of these documents."""
         if not documents:
             return {}
         ids = self._learn(self.snapshot.select(*PLACE, where=of_documents(documents)))
@@ -177,7 +177,7 @@ class EarlierTree:
         return max(whole["level"].to_pylist(), default=0)
 
     def highest(self, level: int, without: Collection[str]) -> int:
-        """Return the highest own level of a cut's nodes, excluding some; 0 if there is none."""
+        """Return the highest `level` of a cut's nodes, excluding some; 0 if there is none."""
         rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
         return max((row["level"] for row in rows if row["id"] not in without), default=0)
 

@@ -103,9 +103,9 @@ class Pools:
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
-        """Yield the rows of all leaves in order; `alone` has the leaves without parents.
+        """Yield the rows of all leaves, in the order of the documents of the index.
 
-        The documents of an index are in this order.
+        `alone` has the leaves without parents, by id.
         """
         for number, leaf_id in enumerate(self.chunks):
             if parents := self._parents[number]:
@@ -294,7 +294,7 @@ def _lowest(
     of that tree.
     """
     if len(widths := {part.X.shape[1] for part in parts}) > 1:
-        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        raise InputError(f"Embeddings must have the same dimension, got {sorted(widths)}.")
     X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
     tops = [node for part in parts for node in part.tops]
     height = max((len(part.statistics) - 1 for part in parts), default=0)

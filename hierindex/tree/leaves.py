@@ -50,7 +50,7 @@ def level_rows(
 ) -> Rows:
     """Return the rows of nodes; see `Rows` for the arrays.
 
-    Without `heading`, there are no headings.
+    By default, no row starts at a heading.
     """
     number = {d: i for i, d in enumerate(dict.fromkeys(d for n in nodes for d in n.documents))}
     document = [

@@ -67,7 +67,7 @@ class LevelStatistics:
 def summed(parts: Sequence[Sequence[LevelStatistics]]) -> list[LevelStatistics]:
     """Return the statistics of the levels of all parts together, the lowest first.
 
-    The highest nodes of a lower part pass up.
+    The highest nodes of a part with fewer levels pass up.
     """
     levels = []
     for level in range(max(map(len, parts), default=0)):

@@ -60,7 +60,7 @@ class Recipe:
 
     @cached_property
     def texts(self) -> Texts:
-        """The cache of summaries; it keeps nothing if an unknown model checks them."""
+        """The cache of summaries; keeps nothing if the model that checks them is unidentified."""
         is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         return Texts(self.cache if is_known else Cache())
 

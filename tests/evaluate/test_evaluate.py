@@ -167,7 +167,9 @@ def test_questions_without_gold_are_left_out(options) -> None:
     data = dataset("animals", {"farm": FARM, "town": TOWN}, [without, about("dogs")])
     report = evaluate(data, ways=["dense"], **options)
     assert {row.questions for row in report.rows} == {1}
-    with pytest.raises(InputError, match=r"^none has no question with gold\.$"):
+    with pytest.raises(
+        InputError, match=r"^none has no question with an expected answer \(gold\)\.$"
+    ):
         evaluate(dataset("none", {"farm": FARM}, [without]))
 
 
@@ -311,9 +313,9 @@ def test_metadata_do_not_count(options) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ways": ["dense", "best"]}, "There is no way 'best'; there are auto, dense"),
-        ({"ways": {}}, "ways must be one way or more, got {}"),
-        ({"ways": []}, "ways must be one way or more, got []"),
+        ({"ways": ["dense", "best"]}, "There is no retrieval method 'best'; there are auto, dense"),
+        ({"ways": {}}, "ways must be one name or more, got {}"),
+        ({"ways": []}, "ways must be one name or more, got []"),
         ({"ways": ["text"], "against": "dense"}, "against must be one of text, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),

@@ -141,7 +141,7 @@ def test_texts_of_low_levels_are_left_out_first(soft, whole, tmp_path) -> None:
 
 def test_too_small_a_bound_and_too_large_a_file(index, tmp_path) -> None:
     for max_bytes in (1, len(inlined("").encode())):
-        with pytest.raises(InputError, match="is less than the page and its highest level need"):
+        with pytest.raises(InputError, match="is too small for the page and its highest level"):
             to_html(index, tmp_path / "report.html", max_bytes=max_bytes)
     with pytest.raises(InputError, match="max_bytes must be an integer of at least 1"):
         to_html(index, tmp_path / "report.html", max_bytes=0)

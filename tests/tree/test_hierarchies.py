@@ -285,7 +285,7 @@ def test_embeddings_of_another_model_are_refused() -> None:
     with pytest.raises(InputError, match="32 dimensions, summaries of 64"):
         SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
     chunks[0].embedding = [1.0] * 16
-    with pytest.raises(InputError, match=r"one dimension, got \[16, 32\]"):
+    with pytest.raises(InputError, match=r"same dimension, got \[16, 32\]"):
         SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
 
 

@@ -46,9 +46,9 @@ class Place(TypedDict, total=False):
 
 
 class Entry(TypedDict, total=False):
-    """A node, of which an ancestor has only the level, or a document, which has not.
+    """A node or a document.
 
-    If `cut`, `text` is only its beginning.
+    Documents have no `level`; ancestors have no `text`. If `cut`, `text` is only its beginning.
     """
 
     id: Required[str]
@@ -65,8 +65,9 @@ class Entry(TypedDict, total=False):
 class Reply(TypedDict, total=False):
     """A part of a result of `total` nodes or characters; `cursor` requests the next part.
 
-    `results` are nodes in order: found, summaries, or the children of `node`, to which `path` leads
-    from the root. `documents` are the first of `n_documents`. `text` is read, from `start` on.
+    `results` are the nodes found, the nodes of an outline, or the children of `node`; `path` has
+    the ancestors of `node`, from the root. `documents` are the first of `n_documents`. `text` is
+    the text read, which begins at character `start`.
     """
 
     generation: Required[int]
