@@ -2,16 +2,15 @@
 
 import json
 import re
-import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import Span
-from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, read_dataset, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
@@ -340,18 +339,11 @@ def test_the_report_is_a_table(report) -> None:
 
 
 @pytest.fixture
-def hierindex(monkeypatch, capsys, tmp_path, model):
-    """Runs a command line in this process; gives exit status, standard output and error."""
+def command(run, monkeypatch, tmp_path, model):
+    """Runs `hierindex evaluate`; gives exit status, standard output and error."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hierindex.models.load.load_embed_model", lambda *_, **__: model)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["hierindex", "evaluate", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
+    monkeypatch.setattr("hierindex.load_embed_model", lambda *_, **__: model)
+    return partial(run, "evaluate")
 
 
 @pytest.fixture
@@ -367,9 +359,9 @@ def data(tmp_path):
     return tmp_path / "animals"
 
 
-def test_the_command(hierindex, data, tmp_path) -> None:
+def test_the_command(command, data, tmp_path) -> None:
     options = ("--ways", "level-1, text", "--budgets", "60,120", "--chunk-size", CHUNK_SIZE)
-    status, out, err = hierindex(data, *options, "--index", "kept", "--json")
+    status, out, err = command(data, *options, "--index", "kept", "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert set(told) == {"against", "rows", "notes", "seconds"}
@@ -387,22 +379,22 @@ def test_the_command(hierindex, data, tmp_path) -> None:
         **dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0),
     }
     assert next((tmp_path / "kept").iterdir()).name.startswith("animals-")
-    status, out, err = hierindex(data, *options, "--index", "kept")
+    status, out, err = command(data, *options, "--index", "kept")
     assert status == 0
     assert re.search(r"\| text +\| 1\.000 \[", out)
 
 
-def test_the_command_evaluates_answers(hierindex, data) -> None:
+def test_the_command_evaluates_answers(command, data) -> None:
     none = {"qid": "none", "doc_id": "farm", "question": "Who invented the telescope of Galilei?"}
     with (data / "questions.jsonl").open("a") as file:
         file.write(f"\n{json.dumps(none)}")
     options = ("--chunk-size", CHUNK_SIZE, "--index", "kept", "--json")
-    told = json.loads(hierindex(data, *options, "--ways", "answer,text")[1])
+    told = json.loads(command(data, *options, "--ways", "answer,text")[1])
     assert (told["against"], told["notes"]) == ("text", [])
     means = {(row["kind"], row["measure"]): row["mean"] for row in told["rows"]}
     assert means["", "coverage"] == 1.0
     assert (means["", "refused"], means["without gold", "refused"]) == (0.0, 1.0)
-    told = json.loads(hierindex(data, *options)[1])
+    told = json.loads(command(data, *options)[1])
     assert "answer" not in {row["way"] for row in told["rows"]}
     assert told["notes"] == ["animals: 1 questions without gold were left out."]
 
@@ -415,8 +407,8 @@ def test_the_command_evaluates_answers(hierindex, data) -> None:
         (["animals", "animals"], "Data sets need different names; 2 are named"),
     ],
 )
-def test_bad_commands(hierindex, data, args, message) -> None:
-    status, out, err = hierindex(*args)
+def test_bad_commands(command, data, args, message) -> None:
+    status, out, err = command(*args)
     assert (status, out) == (2, "")
     assert err.startswith(f"hierindex: {message}")
     assert err.count("\n") == 1
