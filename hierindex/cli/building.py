@@ -180,7 +180,7 @@ def watch(
     the next change, or after 30 seconds. Set WATCHFILES_FORCE_POLLING=1 where
     the system does not report changes, as on most network drives.
     """
-    from hierindex.jobs.changes import Remembered
+    from hierindex.jobs.revision import Remembered
 
     with until_stopped(STOPPED), _changing(index, flags) as (opened, given):
         progress = given["progress"]

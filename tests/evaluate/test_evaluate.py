@@ -40,14 +40,14 @@ def dataset(name, documents, questions):
     return Dataset(name, [Document(text=t, id_=n) for n, t in documents.items()], questions)
 
 
-DATA = dataset(
-    "animals",
-    {"farm": FARM, "town": TOWN},
-    [
-        about("dogs"),
-        about("rats", "town", within="town"),
-        about("hens", kind="overview", within="farm", spans=(), documents=("farm",)),
-    ],
+def animals(*questions):
+    return dataset("animals", {"farm": FARM, "town": TOWN}, questions)
+
+
+DATA = animals(
+    about("dogs"),
+    about("rats", "town", within="town"),
+    about("hens", kind="overview", within="farm", spans=(), documents=("farm",)),
 )
 
 
@@ -163,8 +163,7 @@ def test_nothing_is_found_within_a_budget_that_no_node_fits(model, options) -> N
 
 def test_questions_without_gold_are_left_out(options) -> None:
     without = Question("q", "Who?", group="farm")
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, [without, about("dogs")])
-    report = evaluate(data, ways=["dense"], **options)
+    report = evaluate(animals(without, about("dogs")), ways=["dense"], **options)
     assert {row.questions for row in report.rows} == {1}
     with pytest.raises(InputError, match=r"^none has no question with gold\.$"):
         evaluate(dataset("none", {"farm": FARM}, [without]))
@@ -234,14 +233,13 @@ def test_a_result_that_is_the_query_itself_is_left_out(tmp_path, options) -> Non
 
 
 def test_answers_are_evaluated(options) -> None:
-    questions = [
+    data = animals(
         about("dogs"),
         about("rats", "town", within="town", answers=("tower 99",)),
         about("hens", kind="overview", spans=(), documents=("farm", "town")),
         Question("none", "Who invented the telescope of Galilei?", group="farm"),
         Question("marked", "Who invented the telescope of Newton?", group="farm", kind="refuse"),
-    ]
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, questions)
+    )
     report = evaluate(data, ways=["answer", "dense"], **options)
     assert (report.against, report.notes) == ("dense", [])
     found = {
@@ -276,8 +274,7 @@ def test_a_function_that_answers_is_asked_once_for_each_question(options) -> Non
         seen["first"].append(asked.question.id)
         return first_chunks(asked, top_k, budget)
 
-    without = Question("none", "Who?", group="farm")
-    data = replace(DATA, questions=[*DATA.questions, without])
+    data = animals(*DATA.questions, Question("none", "Who?", group="farm"))
     report = evaluate(data, ways={"answer": strict, "first": first}, **options)
     assert seen["strict"] == [question.id for question in data.questions]
     assert {*seen["first"]} == {question.id for question in DATA.questions}
@@ -291,7 +288,7 @@ def test_further_measures(options) -> None:
         n_tokens = max(count_tokens(passage.text) for passage in passages)
         return {("longest", budget): n_tokens / 100, ("of all budgets", None): len(passages) / 10}
 
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, [Question("q", "Who?", group="farm")])
+    data = animals(Question("q", "Who?", group="farm"))
     report = evaluate(data, ways={"first": first_chunks}, measures=longest, **options)
     found = [(row.measure, row.budget) for row in report.rows]
     assert found == [("longest", 60), ("of all budgets", None), ("longest", 120)]
@@ -316,17 +313,13 @@ def test_metadata_do_not_count(options) -> None:
         ({"ways": ["text"], "against": "dense"}, "against must be one of text, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
+        ({"data": []}, "data must be one data set or more, got []."),
         ({"limit": 0}, "limit must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_options(options, message) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        evaluate(DATA, **options)
-
-
-def test_no_data() -> None:
-    with pytest.raises(InputError, match=r"^data must be one data set or more, got \[\]\.$"):
-        evaluate([])
+        evaluate(**{"data": DATA, **options})
 
 
 def test_the_report_is_a_table(report) -> None:

@@ -1,4 +1,4 @@
-"""Documents of an index as they are stored, read and changed, and the state that it stores."""
+"""A revision of an index: its documents as stored, read and changed, and the state it stores."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
