@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from hierindex.jobs.build import Revise, UpdateOptions
     from hierindex.jobs.job import Engine
     from hierindex.jobs.report import BuildReport
-    from hierindex.jobs.revisions import Source
     from hierindex.jobs.settings import StoredSettings
+    from hierindex.jobs.sources import Source
     from hierindex.jobs.watch import Failed
     from hierindex.models.adapters import LLMLike
     from hierindex.models.embedder import EmbedLike, EmbedModel
@@ -625,7 +625,7 @@ class HierarchicalIndex:
         ModelError, SummaryError, LimitError
             If a model fails, or the token limit is reached; the index is unchanged.
         """
-        from hierindex.jobs.revisions import updated
+        from hierindex.jobs.sources import updated
 
         given = self._given(hierarchy, llm, progress, llm_options, splitter=splitter, purge=purge)
         return self._revise("update", partial(updated, sources), given, dry_run=dry_run)
@@ -676,7 +676,7 @@ class HierarchicalIndex:
         InputError
             If a document is not in the index, or no document would remain; or as in `update`.
         """
-        from hierindex.jobs.revisions import without
+        from hierindex.jobs.sources import without
 
         if not documents:
             raise InputError("Name the documents to delete.")
@@ -721,7 +721,7 @@ class HierarchicalIndex:
             If the hierarchy has another embedding model, or cannot be made from the stored
             settings; pass `hierarchy` or `llm` then.
         """
-        from hierindex.jobs.revisions import without
+        from hierindex.jobs.sources import without
 
         given = self._given(hierarchy, llm, progress, llm_options, may_differ=True)
         return self._revise("regrow", partial(without, ()), given)

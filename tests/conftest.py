@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 import warnings
 from collections import Counter, defaultdict
 from functools import cache
@@ -146,6 +147,21 @@ def _read_once(*options):
 
     model.results = remembered
     return model
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command line in this process; gives exit status, standard output and error."""
+
+    from hierindex.cli.app import main
+
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return called
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from hierindex import (
     SemanticHierarchy,
     sentence_splitter,
 )
-from hierindex.jobs.changes import held_documents
+from hierindex.jobs.revision import held_documents
 from hierindex.read.split import split_documents
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.hierarchy import Hierarchy

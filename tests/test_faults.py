@@ -20,7 +20,7 @@ from set_clock import run_with_clock
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.cache import cache_file
 from hierindex.errors import InputError
-from hierindex.jobs.changes import held_documents
+from hierindex.jobs.revision import held_documents
 
 FULL = f"lance error: LanceError(IO): No space left on device (os error {ENOSPC}), /rustc/x.rs:1"
 WORDS_OF_ALL = VectorStoreQuery(

@@ -29,7 +29,7 @@ BESIDE = {  # rooms of one floor that may meet
 DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain",
-    "jobs": "revisions",
+    "jobs": "sources",
     "models": "adapters llm reasoning",
     "read": "documents split",
     "respond": "bounded_tree chat citation_check engine extractive_synthesizer",

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -18,7 +17,6 @@ from pdfs import locked, pdf_of
 from processes import started
 
 from hierindex import HierarchicalIndex, load_embed_model
-from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.read.files import valid_name
 
@@ -237,16 +235,12 @@ def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
+def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, run):
     (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
     (folder / "b.txt").write_text(f"{GOOD} Twice.")
     built(folder, tmp_path / "index", model=load_embed_model())
     index = str(tmp_path / "index")
-    argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
-    monkeypatch.setattr(sys, "argv", argv)
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert not stop.value.code
+    assert run("delete", os.fsdecode(b"caf\xe9.txt"), "--index", index)[0] == 0
     assert HierarchicalIndex.open(index).info()["documents"] == 1
 
 

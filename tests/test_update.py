@@ -41,7 +41,7 @@ from hierindex import (
 from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, ModelError, SourceError
-from hierindex.jobs.changes import ChangedDocuments
+from hierindex.jobs.revision import ChangedDocuments
 from hierindex.models.embedder import built_precision
 from hierindex.models.llm import load_llm
 from hierindex.read.documents import READERS

@@ -1,6 +1,5 @@
 """Metadata of users by the names that hierindex has for its own columns, at every door."""
 
-import sys
 from functools import partial
 from itertools import cycle
 
@@ -11,7 +10,6 @@ from indexes import where
 from llama_index.core import Document
 
 from hierindex import HierarchicalIndex
-from hierindex.cli.app import main
 from hierindex.export import to_langchain_retriever
 from hierindex.serve import serve
 from hierindex.serve.mcp.server import server_of
@@ -78,13 +76,11 @@ def test_a_condition_is_on_the_users_key(doors) -> None:
         assert LOCKED not in found
 
 
-def test_of_commands(index, capsys, monkeypatch) -> None:
+def test_of_commands(index, run) -> None:
     for condition in ("kind=public", "level!=confidential", "hierindex_documents=public.txt"):
         for command in (("query", QUESTION), ("outline",)):
             flags = ("--index", index.store.uri, "--json", "--where", condition)
-            monkeypatch.setattr(sys, "argv", ["hierindex", *command, *flags])
-            with pytest.raises(SystemExit, match="0"):
-                main()
-            found = capsys.readouterr().out
+            status, found, _ = run(*command, *flags)
+            assert status == 0
             assert OPEN in found
             assert LOCKED not in found

@@ -17,7 +17,7 @@ from watched import small_folder, text_of
 from hierindex import BuildReport, DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError, LimitError, SourceError
 from hierindex.jobs import watch
-from hierindex.jobs.changes import ChangedDocuments, held_documents
+from hierindex.jobs.revision import ChangedDocuments, held_documents
 from hierindex.summarize import TwoStageSummarizer
 from hierindex.threads import started
 

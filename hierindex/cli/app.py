@@ -9,14 +9,8 @@ from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
-from hierindex.cli.asking import compare, query
-from hierindex.cli.building import build, delete, demo, update, watch
-from hierindex.cli.chatting import chat
-from hierindex.cli.evaluating import evaluate
-from hierindex.cli.looking import export, info, outline, report, show, tree
+from hierindex.cli import asking, building, evaluating, looking, serving
 from hierindex.cli.output import print_note
-from hierindex.cli.restoring import generations, rollback, verify
-from hierindex.cli.serving import explore, mcp, serve
 from hierindex.errors import HierindexError
 
 NO_COMMAND, INTERRUPTED = 2, 130  # exit status; the latter by typer, after Ctrl-C
@@ -30,12 +24,15 @@ Build an index of a folder, describe it, and ask a question:
     hierindex query "Why was the bridge closed?" --index my-index
 """
 COMMANDS = {
-    "Build and change": (build, update, watch, delete),
-    "Ask": (query, chat, compare),
-    "Look": (info, tree, show, outline, report, export),
-    "Serve": (explore, serve, mcp),
-    "Check and restore": (verify, generations, rollback),
-    "Try and measure": (demo, evaluate),
+    "Build and change": (building.build, building.update, building.watch, building.delete),
+    "Ask": (asking.query, asking.chat, asking.compare),
+    "Look": (
+        *(looking.info, looking.tree, looking.show),
+        *(looking.outline, looking.report, looking.export),
+    ),
+    "Serve": (serving.explore, serving.serve, serving.mcp),
+    "Check and restore": (looking.verify, looking.generations, looking.rollback),
+    "Try and measure": (building.demo, evaluating.evaluate),
 }
 app: typer.Typer = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
 for _panel, _commands in COMMANDS.items():

@@ -1,17 +1,23 @@
 """Commands that query an index."""
 
+import io
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hierindex.cli import options
+import hierindex
+from hierindex.cli import options, text
 from hierindex.cli.output import print_note, print_piece, print_result
-from hierindex.errors import InputError
+from hierindex.errors import HierindexError, InputError
 from hierindex.settings import SEARCH
 
 if TYPE_CHECKING:
-    from hierindex.index import HierarchicalIndex
+    from llama_index.core.llms import LLM
+
     from hierindex.settings import Settings
 
 ASKING = f"{SEARCH} rerank min_score llm llm_base_url llm_timeout llm_completion_tokens"
@@ -47,19 +53,65 @@ def query(
     support the sentence, "[3*]" a citation that hierindex added, and "[?]" a
     sentence that no passage supports.
     """
-    from hierindex.cli.answer_text import answered, noted
-    from hierindex.index import HierarchicalIndex
-    from hierindex.respond.asking import EXTRACTIVE
-
     if stream and as_json:
         raise InputError("--stream and --json cannot be combined; omit one of them.")
-    opened = HierarchicalIndex.open(index)
-    asked = options_of(opened, settings, where)
-    streams = stream and asked["response_mode"] != EXTRACTIVE
-    answer = opened.ask(question, show=print_piece if streams else None, **asked).to_json()
-    print_result(answer, as_json, partial(noted if streams else answered, verbose=verbose))
+    opened = hierindex.HierarchicalIndex.open(index)
+    asked = _options(opened, settings, where)
+    show, form = _output(asked, verbose, stream=stream)
+    answer = opened.ask(question, show=show, **asked).to_json()
+    print_result(answer, as_json, form)
     if fail_if_refused and answer["refused"]:
         raise typer.Exit(REFUSED)
+
+
+@options.with_settings(f"{ASKING} response_mode")
+def chat(
+    index: options.Index,
+    *,
+    where: options.Where = None,
+    settings: "Settings",
+    verbose: options.Verbose = False,
+) -> None:
+    """Answer questions in the terminal, or one per line of standard input.
+
+    With --llm, a question may refer to earlier ones. Ctrl-D and Ctrl-C leave
+    the chat.
+    """
+    from hierindex.respond.chat import Conversation
+
+    opened = hierindex.HierarchicalIndex.open(index)
+    asked = _options(opened, settings, where)
+    conversation = Conversation(opened.ask, asked.pop("llm"))
+    if asked["rerank"] is not None:  # loaded once for all questions
+        asked["rerank"] = hierindex.load_reranker(asked["rerank"])
+    show, form = _output(asked, verbose)
+    if settings.llm is None:
+        print_note(
+            "note: Without --llm, each question is answered on its own; follow-up questions are "
+            "not understood."
+        )
+    prompt = "> " if sys.stdin.isatty() and sys.stdout.isatty() else ""
+    if prompt:
+        with suppress(ImportError):
+            import readline  # noqa: F401  # with which `input` edits lines and recalls them
+    elif isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            if not (question := input(prompt).strip()):
+                continue
+            try:
+                turn = conversation.ask(question, show=show, **asked)
+            except HierindexError as error:
+                typer.echo()  # a streamed answer may have been cut off
+                print_note(str(error))
+                continue
+            print_result(turn.answer.to_json(), False, form)
+            if verbose and turn.searched != question:
+                print_piece(f"\nThe question was searched for as: {turn.searched}\n")
+            typer.echo()
+    if prompt:
+        typer.echo()
 
 
 @options.with_settings(ASKING)
@@ -80,50 +132,63 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the answers of several response modes, given the same retrieved nodes."""
-    from hierindex.cli.answer_text import compared
-    from hierindex.cli.models import served_llm_of
-    from hierindex.index import HierarchicalIndex
     from hierindex.respond.asking import NEED_LLM
-    from hierindex.retrieve.conditions import known_filters
 
-    opened = HierarchicalIndex.open(index)
-    comparison = opened.compare(
-        question,
-        llm=served_llm_of(settings),
-        response_modes=response_modes,
-        synthesizer={"min_score": settings.min_score},
-        filters=known_filters(where, opened.table.snapshot()),
-        **settings.chosen(f"{SEARCH} rerank"),
-    )
-    print_result(comparison.to_json(), as_json, compared)
+    opened = hierindex.HierarchicalIndex.open(index)
+    asked = _common_options(opened, settings, where)
+    comparison = opened.compare(question, response_modes=response_modes, **asked)
+    print_result(comparison.to_json(), as_json, text.compared)
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)
 
 
-def options_of(
-    opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
+def answering_llm(settings: "Settings") -> "LLM | None":
+    """Return the language model for queries, with retries and limited concurrency, or None."""
+    if settings.llm is None:  # LlamaIndex's import takes longer than an answer without
+        return None
+    from hierindex.cli.models import llm_of
+    from hierindex.models.adapters import with_retries
+
+    return with_retries(llm_of(settings), concurrency=settings.llm_concurrency)
+
+
+def _options(
+    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import TREE_SUMMARIZE, choose_mode
+
+    asked = _common_options(opened, settings, where)
+    asked["response_mode"] = choose_mode(settings.response_mode, asked["llm"])
+    if asked["response_mode"] == TREE_SUMMARIZE:
+        asked["synthesizer"]["before"] = _note_cost
+    return asked
+
+
+def _common_options(
+    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
+) -> dict[str, Any]:
+    """Return the options that `ask` and `compare` share."""
     from hierindex.retrieve.conditions import known_filters
 
-    llm = None
-    if settings.llm is not None:  # LlamaIndex's import takes longer than an answer without
-        from hierindex.cli.models import served_llm_of
-
-        llm = served_llm_of(settings)
-    mode = choose_mode(settings.response_mode, llm)
-    synthesizer: dict[str, Any] = {"min_score": settings.min_score}
-    if mode == TREE_SUMMARIZE:
-        synthesizer["before"] = _note_cost
     return {
-        "llm": llm,
-        "response_mode": mode,
-        "synthesizer": synthesizer,
+        "llm": answering_llm(settings),
+        "synthesizer": {"min_score": settings.min_score},
         "filters": known_filters(where, opened.table.snapshot()),
         **settings.chosen(f"{SEARCH} rerank"),
     }
+
+
+def _output(
+    asked: dict[str, Any], verbose: bool, *, stream: bool = True
+) -> tuple[Callable[[str], None] | None, Callable[[dict[str, Any]], str]]:
+    """Return how an answer is printed: pieces as they are written, and what follows them."""
+    from hierindex.respond.asking import EXTRACTIVE
+
+    streams = stream and asked["response_mode"] != EXTRACTIVE
+    form = partial(text.answered, verbose=verbose, streamed=streams)
+    return print_piece if streams else None, form
 
 
 def _note_cost(most: int, first: int, tokens: int) -> None:

@@ -1,32 +1,21 @@
 """Commands that build an index or change its documents."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hierindex.cli import options
+import hierindex
+from hierindex.cli import options, text
 from hierindex.cli.output import print_note, print_result, until_stopped
-from hierindex.cli.text import (
-    built,
-    changed,
-    estimated,
-    files_read,
-    not_read,
-    skipped_files,
-    some,
-    usage_of,
-)
 from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
-    from hierindex.index import HierarchicalIndex
     from hierindex.jobs.report import BuildReport
     from hierindex.settings import Settings
 
@@ -81,10 +70,8 @@ def build(
 
     with closing(ShownProgress(settings.embed_model or BUNDLED[1])) as progress:
         from hierindex.cli.models import hierarchy_of
-        from hierindex.index import HierarchicalIndex
-        from hierindex.scale.engine import RayEngine
 
-        report = HierarchicalIndex.build(
+        report = hierindex.HierarchicalIndex.build(
             sources,
             index,
             hierarchy=hierarchy_of(settings),
@@ -92,17 +79,11 @@ def build(
             replace=replace,
             dry_run=dry_run,
             progress=progress,
-            engine=RayEngine() if engine == "ray" and not dry_run else None,
+            engine=hierindex.scale.RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
-    told = report.to_json()
-    if dry_run:
-        print_result(told, as_json, estimated)
-        return
-    print_result(
-        told, as_json, lambda told: f"{built({**told, 'skipped': []})}\n\n{files_read(told)}"
-    )
-    if report.generation == 1 and not as_json:
+    _print(report, as_json, text.built_from_files)
+    if report.generation == 1 and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
         print_note(f"note: Ask it: {ask}")
 
@@ -113,20 +94,18 @@ def demo(
     ] = Path("hierindex-demo"),
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
-    from hierindex.cli.answer_text import answered
     from hierindex.cli.progress import ShownProgress
 
     with closing(ShownProgress("scikit-learn")) as progress:
         from hierindex.demo import QUESTIONS, demo_documents
-        from hierindex.index import HierarchicalIndex
 
-        made = HierarchicalIndex.build(demo_documents(), index, progress=progress)
+        made = hierindex.HierarchicalIndex.build(demo_documents(), index, progress=progress)
     assert made.last_build is not None
-    print_result(made.last_build.to_json(), False, built)
+    print_result(made.last_build.to_json(), False, text.built)
     for level, question in QUESTIONS.items():
         command = f'hierindex query "{question}" --index {index} --level {level}'
         typer.echo(f"\n{visible(command)}\n")
-        print_result(made.ask(question, level=level, top_k=5).to_json(), False, answered)
+        print_result(made.ask(question, level=level, top_k=5).to_json(), False, text.answered)
     tried = {
         "explore": "opens the tree and its documents in a browser",
         "chat": "answers your questions",
@@ -140,15 +119,14 @@ def demo(
 @contextmanager
 def _changing(
     index: str, flags: dict[str, Any]
-) -> Iterator[tuple["HierarchicalIndex", dict[str, Any]]]:
+) -> Iterator[tuple["hierindex.HierarchicalIndex", dict[str, Any]]]:
     """Show progress; yield an index, and the options of its `update`."""
     from hierindex.cli.progress import ShownProgress
 
     with closing(ShownProgress("the index")) as progress:
         from hierindex.cli.models import as_built
-        from hierindex.index import HierarchicalIndex
 
-        opened = HierarchicalIndex.open(index)
+        opened = hierindex.HierarchicalIndex.open(index)
         yield opened, {"progress": progress, **as_built(opened.settings, flags)}
 
 
@@ -202,7 +180,7 @@ def watch(
     the next change, or after 30 seconds. Set WATCHFILES_FORCE_POLLING=1 where
     the system does not report changes, as on most network drives.
     """
-    from hierindex.jobs.changes import Remembered
+    from hierindex.jobs.revision import Remembered
 
     with until_stopped(STOPPED), _changing(index, flags) as (opened, given):
         progress = given["progress"]
@@ -213,7 +191,7 @@ def watch(
 
         reports = opened.watch(sources or None, failed=failed, purge=purge, **given)
         places = sources or Remembered.of(opened.table.snapshot()).sources
-        print_note(f"Watching {some(places)}; Ctrl-C stops.")
+        print_note(f"Watching {text.some(places)}; Ctrl-C stops.")
         generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
         for report in reports:
             progress.close()
@@ -221,7 +199,7 @@ def watch(
             skipped = result["skipped"]
             new = [each for each in skipped if each not in known]
             if new or report.generation != generation:
-                print_result({**result, "skipped": new}, as_json, _updated, indent=None)
+                print_result({**result, "skipped": new}, as_json, text.updated, indent=None)
             generation, known = report.generation, skipped
 
 
@@ -260,18 +238,7 @@ def delete(
         )
 
 
-def _print(report: "BuildReport", as_json: bool) -> None:
-    def text(told: dict[str, Any]) -> str:
-        return "\n".join([built(told), *not_read(told["files"])])
-
-    print_result(report.to_json(), as_json, estimated if report.dry_run else text)
-
-
-def _updated(report: dict[str, Any]) -> str:
-    """Format the report of an update on one line, then requests and skipped files."""
-    names = "; ".join(changed(report["names"])) or "Nothing has changed."
-    at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
-    usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
-    line = f"{at}  Generation {report['generation']}, {seconds}. {names}"
-    partly = not_read(report["files"])
-    return "\n".join([line, *usage, *partly, *skipped_files(report["skipped"])])
+def _print(
+    report: "BuildReport", as_json: bool, form: Callable[[dict[str, Any]], str] = text.revised
+) -> None:
+    print_result(report.to_json(), as_json, text.estimated if report.dry_run else form)

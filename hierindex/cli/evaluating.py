@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import hierindex
 from hierindex.cli import options
 from hierindex.cli.output import print_result, terminal_width
 from hierindex.errors import InputError
@@ -81,20 +82,19 @@ def evaluate(
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
     from hierindex.cli.progress import ShownProgress
-    from hierindex.evaluate import evaluate
     from hierindex.evaluate.measures import table
-    from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
+    from hierindex.models.load import DEFAULT_EMBED_MODEL
 
     model = settings.embed_model or DEFAULT_EMBED_MODEL
     with closing(ShownProgress(model)) as progress:
-        report = evaluate(
+        report = hierindex.evaluate.evaluate(
             data,
             ways=None if ways is None else [way.strip() for way in ways.split(",")],
             budgets=[int(budget) for budget in budgets.split(",")],
             against=against,
             limit=limit,
             index=index,
-            embed_model=load_embed_model(model, precision=settings.precision),
+            embed_model=hierindex.load_embed_model(model, precision=settings.precision),
             chunk_size=settings.chunk_size,
             progress=progress,
         )

@@ -1,24 +1,22 @@
-"""Commands that describe or export an index."""
+"""Commands that describe, export or check an index, and return to an earlier generation."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from hierindex.cli import options
+import hierindex
+from hierindex.cli import options, text
 from hierindex.cli.output import print_result
-from hierindex.cli.text import contents, described, exported, node_shown, outlined
 from hierindex.errors import InputError
 from hierindex.settings import OUTLINE_TOKENS, REPORT_MB
-from hierindex.text.display import counted
+
+INVALID = 1  # exit status if a check does not hold
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
-    from hierindex.index import HierarchicalIndex
-
-    print_result(HierarchicalIndex.open(index).info(), as_json, described)
+    print_result(hierindex.HierarchicalIndex.open(index).info(), as_json, text.described)
 
 
 def show(
@@ -36,13 +34,11 @@ def show(
     "page xii (14)" means the 14th page of the file, whose printed page number
     is xii.
     """
-    from hierindex.index import HierarchicalIndex
-
-    opened = HierarchicalIndex.open(index)
+    opened = hierindex.HierarchicalIndex.open(index)
     shown = opened.describe(node)
     if source:
         shown["passages"] = [each.to_json() for each in opened.sources(shown["id"])]
-    print_result(shown, as_json, node_shown)
+    print_result(shown, as_json, text.node_shown)
 
 
 def tree(
@@ -62,9 +58,7 @@ def tree(
     as_json: options.AsJson = False,
 ) -> None:
     """Print a table of contents of the index, or of the subtree of a node."""
-    from hierindex.index import HierarchicalIndex
-
-    print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, contents)
+    print_result(hierindex.HierarchicalIndex.open(index).tree(node, depth), as_json, text.contents)
 
 
 def outline(
@@ -89,15 +83,14 @@ def outline(
     as_json: options.AsJson = False,
 ) -> None:
     """Summarise the index, or a part of it, in its own sentences within a token budget."""
-    from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
     from hierindex.retrieve.conditions import known_filters
     from hierindex.retrieve.contents import outlined as outline_of
 
-    opened = HierarchicalIndex.open(index)
+    opened = hierindex.HierarchicalIndex.open(index)
     filters = known_filters(where, opened.table.snapshot())
     found = outline_of(opened.table, opened.encoder, budget, question, of or None, filters)
-    print_result(outline_json(found), as_json, outlined)
+    print_result(outline_json(found), as_json, text.outlined)
 
 
 def report(
@@ -126,12 +119,10 @@ def report(
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML file to read, print and explore offline: overview, answers, tree, sources."""
-    from hierindex.export.report import to_html
-    from hierindex.index import HierarchicalIndex
-
+    opened = hierindex.HierarchicalIndex.open(index)
     max_bytes = round(max_mb * 1e6)
-    written = to_html(HierarchicalIndex.open(index), out, of, ask=ask or (), max_bytes=max_bytes)
-    print_result({"path": str(out), **written.to_json()}, as_json, _written)
+    written = hierindex.export.to_html(opened, out, of, ask=ask or (), max_bytes=max_bytes)
+    print_result({"path": str(out), **written.to_json()}, as_json, text.report)
 
 
 def export(
@@ -161,30 +152,67 @@ def export(
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""
-    from hierindex.export.document_summary import persist_document_summary_index
-    from hierindex.export.files import to_json, to_parquet
-    from hierindex.export.markdown import to_markdown
-    from hierindex.export.pictures import to_svg
-    from hierindex.index import HierarchicalIndex
-
-    report: dict[str, Any] = {"format": form, "path": str(to)}
-    if form == "markdown":
-        written = to_markdown(HierarchicalIndex.open(index), to, force=force)
-        print_result({**report, **written}, as_json, exported)
-        return
-    if force:
+    if force and form != "markdown":
         raise InputError("--force is for markdown; the other formats overwrite nothing.")
-    writers: dict[str, Callable[[HierarchicalIndex, Path], int]] = {
-        "document-summary": persist_document_summary_index,
-        "parquet": to_parquet,
-        "json": to_json,
-        "svg": to_svg,
-    }
-    n_nodes = writers[form](HierarchicalIndex.open(index), to)
-    print_result({**report, "nodes": n_nodes}, as_json, exported)
+    opened, exports = hierindex.HierarchicalIndex.open(index), hierindex.export
+    if form == "markdown":
+        written: dict[str, Any] = {**exports.to_markdown(opened, to, force=force)}
+    else:
+        writers = {
+            "document-summary": exports.persist_document_summary_index,
+            "parquet": exports.to_parquet,
+            "json": exports.to_json,
+            "svg": exports.to_svg,
+        }
+        written = {"nodes": writers[form](opened, to)}
+    print_result({"format": form, "path": str(to), **written}, as_json, text.exported)
 
 
-def _written(written: dict[str, Any]) -> str:
-    size = f"{written['bytes'] / 1e6:.1f} MB"
-    line = f"Wrote {written['path']}: {counted(written['nodes'], 'node')}, {size}."
-    return "\n".join([line, *([written["left_out"]] if written["left_out"] else [])])
+def verify(
+    index: options.Index,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Recreate damaged search indices and delete a damaged cache.",
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Check the integrity of an index: files, links, texts, quotes, vectors, search indices.
+
+    The exit status is 0 if all checks pass, 1 if one fails.
+    """
+    from hierindex.store.table import Table
+    from hierindex.verify import verify as check
+
+    outcome = check(Table.of(index), repair=repair)
+    print_result(outcome.to_json(), as_json, text.verified)
+    if not outcome.ok:
+        raise typer.Exit(INVALID)
+
+
+def generations(index: options.Index, as_json: options.AsJson = False) -> None:
+    """List the generations (versions) of an index, and what each of them changed."""
+    history = hierindex.HierarchicalIndex.open(index).table.history()
+    print_result({"generations": history}, as_json, text.generations)
+
+
+def rollback(
+    index: options.Index,
+    generation: Annotated[
+        int | None,
+        typer.Argument(metavar="N", help="A generation; by default the one before the newest."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Return to an earlier generation: publish it as the newest one.
+
+    The source files are not changed, so the next `hierindex update` reads
+    them again and undoes the rollback.
+    """
+    table = hierindex.HierarchicalIndex.open(index).table
+    with table.writing("rollback"):  # does not wait for another writer
+        table.rollback(generation)
+    made = table.history()[-1]
+    print_result(made, as_json, lambda made: text.generations({"generations": [made]}))

@@ -12,7 +12,7 @@ from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import PROMPTS, LLMRewriter
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize.two_stage import Rewriter, TwoStageSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 REMEMBERED = "remembered"  # the language model of an index
 
 
-def llm_of(settings: Settings) -> "LLM | None":
-    """Return the language model named in the settings, or None."""
-    if settings.llm is None:
-        return None
+def llm_of(settings: Settings) -> "LLM":
+    """Return the language model that the settings name."""
+    assert settings.llm is not None
     if settings.llm_base_url is None:
         raise InputError("--llm needs --llm-base-url; there is no default address.")
     from hierindex.models.llm import load_llm
@@ -35,14 +34,6 @@ def llm_of(settings: Settings) -> "LLM | None":
         timeout=settings.llm_timeout,
         completion_tokens=settings.llm_completion_tokens,
     )
-
-
-def served_llm_of(settings: Settings) -> "LLM | None":
-    """Return the language model for queries, with retries and limited concurrency, or None."""
-    from hierindex.models.adapters import with_retries
-
-    llm = llm_of(settings)
-    return None if llm is None else with_retries(llm, concurrency=settings.llm_concurrency)
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:
@@ -115,16 +106,17 @@ def _limits(settings: Settings) -> dict[str, Any]:
 
 
 def _summarizer(settings: Settings) -> Summarizer:
-    llm, unsupported = llm_of(settings), settings.unsupported
-    if llm is not None:
-        if settings.summarizer != "extractive":
-            raise InputError(f"Pass --llm or --summarizer, not both, got {settings.summarizer}.")
-        rewriter = LLMRewriter(llm, prompt=_prompt(settings.prompt), **_limits(settings))
-        return TwoStageSummarizer(rewriter, strict=settings.strict, unsupported=unsupported)
-    if settings.summarizer == "extractive":
+    rewriter: Rewriter
+    if settings.llm is None and settings.summarizer == "extractive":
         return ExtractiveSummarizer()
-    seq2seq = Seq2SeqRewriter(settings.summarizer)
-    return TwoStageSummarizer(seq2seq, strict=settings.strict, unsupported=unsupported)
+    if settings.llm is None:
+        rewriter = Seq2SeqRewriter(settings.summarizer)
+    elif settings.summarizer == "extractive":
+        llm = llm_of(settings)
+        rewriter = LLMRewriter(llm, prompt=_prompt(settings.prompt), **_limits(settings))
+    else:
+        raise InputError(f"Pass --llm or --summarizer, not both, got {settings.summarizer}.")
+    return TwoStageSummarizer(rewriter, strict=settings.strict, unsupported=settings.unsupported)
 
 
 def _prompt(name: str) -> str:

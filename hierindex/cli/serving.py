@@ -3,11 +3,13 @@
 import re
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import hierindex
 from hierindex.cli import options
+from hierindex.cli.asking import answering_llm
 from hierindex.cli.output import print_note, until_stopped
 from hierindex.errors import InputError, extra, without_password
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from hierindex.settings import Settings
 
+ANSWERING = "llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
+"""Settings of the servers that answer questions."""
 NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
 Indexes = Annotated[
     list[str],
@@ -37,15 +41,15 @@ Host = Annotated[
 ]
 
 
-@options.with_settings("llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens")
+def _port(default: int) -> Any:
+    text = f"Port; by default {default}, or a free one if that is taken."
+    return typer.Option(metavar="N", help=text)
+
+
+@options.with_settings(ANSWERING)
 def explore(
     index: options.Index,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help=f"Port; by default {EXPLORER_PORT}, or a free one if that is taken."
-        ),
-    ] = None,
+    port: Annotated[int | None, _port(EXPLORER_PORT)] = None,
     host: Host = HOST,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
@@ -58,11 +62,8 @@ def explore(
     Each request is answered from the newest generation of the index. With
     --llm, the model writes the answers.
     """
-    from hierindex import serve as servers
-    from hierindex.index import HierarchicalIndex
-
-    opened, llm = HierarchicalIndex.open(index), _llm_of(settings)
-    with until_stopped("Stopped."), servers.explore(opened, port, host, llm) as explorer:
+    opened, llm = hierindex.HierarchicalIndex.open(index), _llm_of(settings)
+    with until_stopped("Stopped."), hierindex.serve.explore(opened, port, host, llm) as explorer:
         if explorer.token is not None:
             print_note("note: Other machines can open this address. Keep its token secret.")
         print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
@@ -72,15 +73,10 @@ def explore(
         explorer.wait()
 
 
-@options.with_settings("llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens")
+@options.with_settings(ANSWERING)
 def serve(
     index: Indexes,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help=f"Port; by default {QUESTIONS_PORT}, or a free one if that is taken."
-        ),
-    ] = None,
+    port: Annotated[int | None, _port(QUESTIONS_PORT)] = None,
     host: Host = HOST,
     *,
     settings: "Settings",
@@ -92,12 +88,9 @@ def serve(
     With --llm, everyone who can connect can use the model.
     """
     places = _by_name(index)
-    from hierindex import serve as servers
-    from hierindex.index import HierarchicalIndex
-
     llm = _llm_of(settings)
-    opened = {name: HierarchicalIndex.open(place) for name, place in places.items()}
-    with until_stopped("Stopped."), servers.serve(opened, port, host, llm) as server:
+    opened = {name: hierindex.HierarchicalIndex.open(place) for name, place in places.items()}
+    with until_stopped("Stopped."), hierindex.serve.serve(opened, port, host, llm) as server:
         if server.token is not None:
             print_note(
                 "note: Other machines can connect. Requests need the header "
@@ -128,14 +121,13 @@ def mcp(
     places = _by_name(index)
     if port is not None and not http:
         raise InputError("--port needs --http.")
-
-    from hierindex.index import HierarchicalIndex
     from hierindex.store.table import Table
 
     with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import application, run, server_of
         from hierindex.serve.server import Server
-    server = server_of({name: HierarchicalIndex(Table.of(at)) for name, at in places.items()})
+    tables = {name: Table.of(place) for name, place in places.items()}
+    server = server_of({name: hierindex.HierarchicalIndex(of) for name, of in tables.items()})
     if not http:
         for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
             signal.signal(number, signal.SIG_DFL)
@@ -149,13 +141,10 @@ def mcp(
 
 def _llm_of(settings: "Settings") -> "LLM | None":
     """Return the language model of the settings, and print that it writes the answers."""
-    if settings.llm is None:
-        return None
-    from hierindex.cli.models import served_llm_of
-
-    llm = served_llm_of(settings)
-    url = without_password(settings.llm_base_url or "")
-    print_note(f"note: {settings.llm} at {url} writes the answers.")
+    llm = answering_llm(settings)
+    if llm is not None:
+        url = without_password(settings.llm_base_url or "")
+        print_note(f"note: {settings.llm} at {url} writes the answers.")
     return llm
 
 

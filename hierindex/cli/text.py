@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import typer
@@ -10,7 +11,14 @@ import typer
 from hierindex.cli.output import terminal_width
 from hierindex.core.identity import file_of
 from hierindex.node import place_of
-from hierindex.text.display import counted, displayed, grounding_text, marks_of
+from hierindex.text.display import (
+    answer_text,
+    counted,
+    displayed,
+    grounding_text,
+    marks_of,
+    notes_of,
+)
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason
@@ -29,12 +37,31 @@ def built(report: dict[str, Any]) -> str:
         n = counted(report["unchanged"], "document")
         lines = [f"Nothing has changed: {n}, generation {generation}, {seconds}."]
     if any(report["usage"].values()):
-        lines.append(usage_of(report["usage"]))
+        lines.append(_usage(report["usage"]))
     lines += filter(None, [grounding_text(report["grounding"])])
-    return "\n".join([*lines, *skipped_files(report["skipped"])])
+    return "\n".join([*lines, *_skipped(report["skipped"])])
 
 
-def files_read(report: Mapping[str, Any]) -> str:
+def built_from_files(report: dict[str, Any]) -> str:
+    """Format the report of a build of files, and a table of the files."""
+    return f"{built({**report, 'skipped': []})}\n\n{_files_read(report)}"
+
+
+def revised(report: dict[str, Any]) -> str:
+    """Format the report of an update or a deletion."""
+    return "\n".join([built(report), *_not_read(report["files"])])
+
+
+def updated(report: dict[str, Any]) -> str:
+    """Format the report of an update by `watch` on one line, then requests and skipped files."""
+    names = "; ".join(_changed(report["names"])) or "Nothing has changed."
+    at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
+    usage = [_usage(report["usage"])] if report["usage"]["llm_calls"] else []
+    line = f"{at}  Generation {report['generation']}, {seconds}. {names}"
+    return "\n".join([line, *usage, *_not_read(report["files"]), *_skipped(report["skipped"])])
+
+
+def _files_read(report: Mapping[str, Any]) -> str:
     """Return a table of the files of a build; if there are many, only what was not read."""
     read, skipped = report["files"], report["skipped"]
     n_partly = sum(bool(each["left_out"]) for each in read)
@@ -44,16 +71,16 @@ def files_read(report: Mapping[str, Any]) -> str:
     in_part = f", {counted(n_partly, 'document')} in part" if n_partly else ""
     total = f"{n_read:,} of {counted(n_files, 'file')} read{in_part}."
     if len(read) + len(skipped) > MOST_FILES:
-        return "\n".join([total, *not_read(read), *skipped_files(skipped)])
+        return "\n".join([total, *_not_read(read), *_skipped(skipped)])
     rows = [
         (each["path"], each["kind"], each["pages"], each["words"], "; ".join(each["left_out"]))
         for each in read
     ]
     rows += [(each["path"], "", None, None, each["reason"]) for each in skipped]
-    return f"{table(('file', 'kind', 'pages', 'words', 'not read'), rows)}\n{total}"
+    return f"{_table(('file', 'kind', 'pages', 'words', 'not read'), rows)}\n{total}"
 
 
-def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
+def _not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each file that was read in part, up to ten."""
     partly = [each for each in files if each["left_out"]]
     return _first(
@@ -61,7 +88,7 @@ def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
     )
 
 
-def skipped_files(skipped: Sequence[Mapping[str, str]]) -> list[str]:
+def _skipped(skipped: Sequence[Mapping[str, str]]) -> list[str]:
     """Return a line for each file that was skipped, up to ten."""
     return _first([f"Skipped {each['path']}: {each['reason']}." for each in skipped])
 
@@ -85,11 +112,11 @@ def _changes(counts: Mapping[str, int]) -> str:
 
 
 def _names(report: dict[str, Any]) -> list[str]:
-    """Return the lines of `changed`, or none for a first build, in which all documents are new."""
-    return changed(report["names"]) if any(report[what] for what in OUTCOMES[1:]) else []
+    """Return the lines of `_changed`, or none for a first build, in which all documents are new."""
+    return _changed(report["names"]) if any(report[what] for what in OUTCOMES[1:]) else []
 
 
-def changed(names: Mapping[str, Sequence[Any]]) -> list[str]:
+def _changed(names: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return a line for each outcome, with the names of some of its documents."""
     return [
         f"{outcome.capitalize()}: "
@@ -107,7 +134,7 @@ def some(names: Sequence[str]) -> str:
 
 def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
-    skipped = skipped_files(estimate["skipped"])
+    skipped = _skipped(estimate["skipped"])
     changes = "\n".join([f"{_changes(estimate)}.", *_names(estimate), *skipped])
     if not estimate["statistics"]:
         return f"Nothing would change: {changes}"
@@ -119,9 +146,52 @@ def estimated(estimate: dict[str, Any]) -> str:
         f"Dry run, the index is unchanged: {changes}\n",
         f"{caption}{_levels(estimate['statistics'])}\n",
         f"{counted(estimate['embedded_chunks'], 'chunk')} of {n_tokens} to embed",
-        usage_of(usage),
+        _usage(usage),
     ]
     return "\n".join(filter(None, lines))
+
+
+def answered(answer: dict[str, Any], *, verbose: bool = False, streamed: bool = False) -> str:
+    """Format an answer with its citations.
+
+    If `verbose`, what was searched and found is added. A text that was `streamed` is left out.
+    """
+    parts = ["", *notes_of(answer)] if streamed else [answer_text(answer, _bold)]
+    if answer.get("cut_off"):
+        parts.append("A higher --llm-completion-tokens allows a longer answer.")
+    if answer["refused"] and not answer["unknown"] and (score := answer.get("score")):
+        parts.append(f"The best answer has a score of {score:.2f}; a lower --min-score prints it.")
+    return "\n\n".join([*parts, *(_details(answer) if verbose else ())])
+
+
+def _details(answer: dict[str, Any]) -> Iterator[str]:
+    """Yield the reason of a search, the nodes found, usage and times."""
+    if "why" in answer:
+        yield f"Searched {answer['why']}."
+    if answer["sources"]:
+        head = "Found; `hierindex show ID` prints a node:"
+        yield "\n".join([head, *map(_found, answer["sources"])])
+    if answer["usage"]["llm_calls"]:
+        yield _usage(answer["usage"])
+    yield ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in answer["seconds"].items())
+
+
+def compared(comparison: dict[str, Any]) -> str:
+    """Format the cost of each response mode, then the answers."""
+    head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
+    rows, answers = list[Sequence[Any]](), list[str]()
+    for attempt in comparison["modes"]:
+        mode, usage = attempt["mode"], attempt.get("usage")
+        answers.append(f"{mode}\n{attempt['error'] if usage is None else answered(attempt)}")
+        if usage is None:
+            rows.append((mode, "failed", None, None, None))
+            continue
+        counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
+        rows.append((mode, *counts, attempt["seconds"]))
+    lines = [f"All modes used the same {counted(len(comparison['sources']), 'node')}."]
+    if "why" in comparison:
+        lines.append(f"Searched {comparison['why']}.")
+    return "\n\n".join([*lines, _table(head, rows), *answers])
 
 
 def described(info: dict[str, Any]) -> str:
@@ -138,7 +208,7 @@ def described(info: dict[str, Any]) -> str:
         "",
         f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
     ]
-    lines += not_read(info["read_in_part"])
+    lines += _not_read(info["read_in_part"])
     if info["stale"]:
         nodes = counted(info["stale"], "node")
         lines.append(
@@ -149,7 +219,7 @@ def described(info: dict[str, Any]) -> str:
 
 def _levels(levels: Sequence[Mapping[str, Any]]) -> str:
     """Format a table of levels, from the top down."""
-    return table(SIZES, ([level[size] for size in SIZES] for level in reversed(levels)))
+    return _table(SIZES, ([level[size] for size in SIZES] for level in reversed(levels)))
 
 
 def contents(contents: dict[str, Any]) -> str:
@@ -188,7 +258,7 @@ def node_shown(node: dict[str, Any]) -> str:
             f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",
-            f"sources   {', '.join(map(place, node['citations'])) or 'unknown'}",
+            f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
             f"blocks    {blocks}",
             *filter(None, [grounding_text(node["grounding"])]),
             "",
@@ -215,21 +285,28 @@ def _passage(passage: dict[str, Any]) -> list[str]:
     start, marks = len(passage["before"]), marks_of(whole)
     end = start + len(passage["text"])
     before, cited = displayed(whole, 0, start, marks), displayed(whole, start, end, marks)
-    return ["", place(passage), "", f"{before}⟦{cited}⟧{displayed(whole, end, marks=marks)}"]
+    return ["", _place(passage), "", f"{before}⟦{cited}⟧{displayed(whole, end, marks=marks)}"]
 
 
 def outlined(outline: dict[str, Any]) -> str:
     """Format the nodes of an outline and their sources, in reading order."""
     nodes = outline["nodes"]
-    parts = [f"{found(node)}\n{displayed(node['text'])}" for node in nodes]
+    parts = [f"{_found(node)}\n{displayed(node['text'])}" for node in nodes]
     total = f"{counted(len(nodes), 'node')}, {counted(outline['tokens'], 'token')}"
     return "\n\n".join([*parts, total])
 
 
-def found(node: Mapping[str, Any]) -> str:
+def _found(node: Mapping[str, Any]) -> str:
     """Format the level, the id, the title and the first sources of a node that was found."""
     level, node_id = node["level"], node["id"][:12]
-    return f"level {level}  {node_id}  {node['title']}  {places(node['citations'])}"
+    return f"level {level}  {node_id}  {node['title']}  {_places(node['citations'])}"
+
+
+def report(written: dict[str, Any]) -> str:
+    """Format the size of an HTML report, and what was left out of it."""
+    size = f"{written['bytes'] / 1e6:.1f} MB"
+    line = f"Wrote {written['path']}: {counted(written['nodes'], 'node')}, {size}."
+    return "\n".join(filter(None, [line, written["left_out"]]))
 
 
 def exported(report: dict[str, Any]) -> str:
@@ -242,45 +319,88 @@ def exported(report: dict[str, Any]) -> str:
     return "\n".join([f"{line} (files: {files})", *kept])
 
 
-def bold(text: str) -> str:
+def verified(outcome: dict[str, Any]) -> str:
+    """Format the result of a verification: a table of checks, problems, and advice."""
+    rows = [(check["name"], check["checked"], check["count"]) for check in outcome["checks"]]
+    parts = [_table(("check", "checked", "problems"), rows), *_problems(outcome["checks"])]
+    if outcome["ok"]:
+        parts.append(f"All checks of {counted(outcome['nodes'], 'node')} hold.")
+    return "\n\n".join([*parts, *outcome["repaired"], *outcome["left"]])
+
+
+def _problems(checks: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the problems of each failed check."""
+    for check in checks:
+        lines = [": ".join(filter(None, (p["where"], p["what"]))) for p in check["problems"]]
+        if more := check["count"] - len(lines):
+            lines.append(f"and {more:,} more")
+        if lines:
+            yield "\n".join([f"{check['name']}:", *(f"  {line}" for line in lines)])
+
+
+def generations(held: dict[str, Any]) -> str:
+    """Format generations as a table, the oldest first."""
+    head = ("generation", "published", "documents", "levels", "nodes")
+    rows = (
+        (
+            str(each["generation"]),
+            f"{datetime.fromisoformat(each['time']).astimezone():%Y-%m-%d %H:%M}",
+            *(each[count] for count in head[2:]),
+            _written_by(each),
+        )
+        for each in held["generations"]
+    )
+    return _table((*head, "written by"), rows)
+
+
+def _written_by(generation: dict[str, Any]) -> str:
+    """Return the kind of a write, and the numbers of its changes."""
+    what, changes = str(generation["what"]), generation["changes"]
+    if "generation" in changes:
+        return f"{what} to generation {changes['generation']}"
+    counts = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in changes.items() if n)
+    return f"{what}: {counts}" if counts else what
+
+
+def _bold(text: str) -> str:
     """Return a text in bold type, if the terminal supports it."""
     if terminal_width() is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         return text
     return typer.style(text, bold=True)
 
 
-def usage_of(usage: dict[str, int]) -> str:
+def _usage(usage: dict[str, int]) -> str:
     """Format the numbers of calls and tokens that are not zero.
 
-    >>> usage_of({"llm_calls": 1, "prompt_tokens": 1200, "fallbacks": 0})
+    >>> _usage({"llm_calls": 1, "prompt_tokens": 1200, "fallbacks": 0})
     'llm calls: 1, prompt tokens: 1,200'
     """
     return ", ".join(f"{what.replace('_', ' ')}: {n:,}" for what, n in usage.items() if n)
 
 
-def places(citations: Sequence[dict[str, Any]]) -> str:
+def _places(citations: Sequence[dict[str, Any]]) -> str:
     """Format the first two citations, and the number of the others."""
     rest = f" and {len(citations) - 2} more" if len(citations) > 2 else ""
-    return ", ".join(map(place, citations[:2])) + rest
+    return ", ".join(map(_place, citations[:2])) + rest
 
 
-def place(citation: dict[str, Any]) -> str:
+def _place(citation: dict[str, Any]) -> str:
     """Format a citation: its document, anchor, section, page and characters."""
     return f"{place_of(citation)} ({citation['start']}-{citation['end']})"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format a table; columns of texts are left-aligned, those of numbers right-aligned."""
     columns = []
     for name, *values in zip(head, *rows, strict=True):
-        cells = [name, *map(number, values)]
+        cells = [name, *map(_number, values)]
         width = max(map(len, cells))
         is_text = any(isinstance(value, str) for value in values)
         columns.append([c.ljust(width) if is_text else c.rjust(width) for c in cells])
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def number(value: float | str | None) -> str:
+def _number(value: float | str | None) -> str:
     """Format a number; a text is returned unchanged."""
     if value is None or isinstance(value, str):
         return value or ""

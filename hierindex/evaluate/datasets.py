@@ -3,9 +3,9 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -176,14 +176,12 @@ def _beir(folder: Path) -> Dataset:
                 gold.setdefault(row["query-id"], []).append(row["corpus-id"])
     queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
     ids = {document.doc_id for document in documents}
-    asked = [replace(q, without=q.id if q.id in ids else None) for q in _asked(queries, gold)]
+    asked = [
+        Question(q, text, q, without=q if q in ids else None, documents=tuple(gold[q]))
+        for q, text in queries
+        if q in gold
+    ]
     return Dataset(folder.name, documents, asked)
-
-
-def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]) -> list[Question]:
-    """Return the questions that have gold documents."""
-    asked = ((name, text) for name, text in queries if gold.get(name))
-    return [Question(name, text, group=name, documents=tuple(gold[name])) for name, text in asked]
 
 
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:

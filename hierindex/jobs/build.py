@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import FormatError, InputError, SourceError
-from hierindex.jobs.changes import (
+from hierindex.jobs.job import Engine, Job, PartGrower, in_this_process
+from hierindex.jobs.report import BuildReport, reported
+from hierindex.jobs.revision import (
     Documents,
     ReadFiles,
     Remembered,
@@ -15,9 +17,6 @@ from hierindex.jobs.changes import (
     check_losses,
     held_documents,
 )
-from hierindex.jobs.job import Engine, Job, PartGrower, in_this_process
-from hierindex.jobs.report import BuildReport, reported
-from hierindex.jobs.revisions import Source, built, checked
 from hierindex.jobs.settings import (
     StoredSettings,
     check_hierarchy,
@@ -25,6 +24,7 @@ from hierindex.jobs.settings import (
     hierarchy_of,
     settings_in,
 )
+from hierindex.jobs.sources import Source, built, checked
 from hierindex.models.embedder import built_precision, is_same_name
 from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.filters import STALE

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
-from hierindex.jobs.changes import (
+from hierindex.jobs.report import BuildReport, reported
+from hierindex.jobs.revision import (
     Documents,
     Origin,
     ReadFiles,
@@ -17,7 +18,6 @@ from hierindex.jobs.changes import (
     file_reader,
     kept_chunks,
 )
-from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch, silent

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hierindex.jobs.changes import ChangedDocuments, Revision
+from hierindex.jobs.revision import ChangedDocuments, Revision
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
 from hierindex.progress import Stopwatch

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hierindex.cache import Cache, Entry, Readings, Texts, open_cache
 from hierindex.errors import FallbackWarning, HierindexError, InputError, WindowWarning
-from hierindex.jobs.changes import InFile
 from hierindex.jobs.job import PartGrower
+from hierindex.jobs.revision import InFile
 from hierindex.models.adapters import OpenVinoEmbedding, as_llama_index
 from hierindex.models.embedder import Embedder, fingerprint
 from hierindex.models.load import load_embed_model

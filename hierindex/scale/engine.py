@@ -15,8 +15,8 @@ from typing import Any
 from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.jobs.changes import InFile, file_reader
 from hierindex.jobs.job import AtWork, PartGrower, Workers
+from hierindex.jobs.revision import InFile, file_reader
 from hierindex.progress import Progress
 from hierindex.read.files import File
 from hierindex.scale.cluster import (

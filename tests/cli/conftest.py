@@ -14,7 +14,6 @@ from shutil import copytree
 import pytest
 
 import hierindex.cli
-from hierindex.cli.app import main
 from hierindex.cli.output import print_note
 
 LONG = "minutes-of-the-board-of-trustees-of-the-harbour-authority-of-the-seventh-of-may.txt"
@@ -95,19 +94,6 @@ def folder(prepared, tmp_path, monkeypatch) -> Path:
     copied = copytree(prepared, tmp_path / "work")
     monkeypatch.chdir(copied)
     return copied
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command line in this process; gives exit status, standard output and error."""
-
-    def called(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return called
 
 
 @pytest.fixture

@@ -53,6 +53,10 @@ def write_letters(source: Path) -> Path:
     return source
 
 
+def llm_at(server) -> tuple[str, ...]:
+    return ("--llm", "m", "--llm-base-url", server.base_url)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_letters(tmp_path / "letters")
@@ -246,8 +250,7 @@ def test_nothing_that_is_read_acts_on_a_terminal(hierindex, evil, terminal) -> N
 def test_nothing_that_a_model_writes_acts_on_a_terminal(hierindex, index, terminal) -> None:
     terminal(1000)
     with LoopbackServer(reply=lambda prompt: f"It slept.\r\n{EVIL}") as server:
-        llm = ("--llm", "m", "--llm-base-url", server.base_url)
-        out = hierindex("query", "Who slept?", "--index", index, *llm)[1]
+        out = hierindex("query", "Who slept?", "--index", index, *llm_at(server))[1]
     assert out.startswith(f"It slept.\n{SHOWN} [?]\n\n[?] No passage supports: {SHOWN}\n")
     assert not re.search("[^\n -~]", out)
 
@@ -466,7 +469,7 @@ def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
     expected = "Nothing at level 0 that passes the filters answers this.\n"
     assert hierindex(*asked)[1] == expected
     with LoopbackServer() as server:
-        llm = ("--llm", "m", "--llm-base-url", server.base_url, "--stream")
+        llm = (*llm_at(server), "--stream")
         assert hierindex(*asked, *llm)[1] == expected
 
 
@@ -598,7 +601,7 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     assert usage["llm_calls"] == len(server.requests) - n_asked > 0
     assert server.requests[-1].authorization == "Bearer sk-very-secret"
     assert "questions that it answers" in server.requests[-1].prompt
-    named = ("--llm", "m", "--llm-base-url", server.base_url, "--llm-completion-tokens", 900)
+    named = (*llm_at(server), "--llm-completion-tokens", 900)
     assert hierindex("delete", "new.txt", "--index", "L", *named)[0] == 0
     status, _, err = hierindex(*update, "--llm", "other")
     assert status == 2
@@ -620,7 +623,7 @@ def cites_some(prompt: str) -> str:
 def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index, folder) -> None:
     question = ("query", "What did the keeper write?", "--index", index, "--top-k", 4)
     with LoopbackServer(reply=cites_some) as server:
-        asked = (*question, "--llm", "m", "--llm-base-url", server.base_url)
+        asked = (*question, *llm_at(server))
         answer = json.loads(hierindex(*asked, "--json")[1])
         assert (answer["answer_kind"], answer["usage"]["llm_calls"]) == ("llm", 1)
         plain, streamed = (hierindex(*asked, *flags)[1] for flags in (["-v"], ["-v", "--stream"]))
@@ -673,7 +676,7 @@ def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
     question = ("query", "What did the storm break?", "--index", index)
     assert hierindex(*question, "--stream") == hierindex(*question)
     with LoopbackServer(reply=names_words) as server:
-        llm = ("--llm", "m", "--llm-base-url", server.base_url, "--response-mode", "accumulate")
+        llm = (*llm_at(server), "--response-mode", "accumulate")
         assert hierindex(*question, *llm, "--stream") == hierindex(*question, *llm)
 
 
@@ -707,8 +710,7 @@ def long_summary(prompt: str) -> str:
 @pytest.fixture
 def build(hierindex, folder, server):
     """Builds an index of the letters with a language model and more flags."""
-    llm = ("--llm", "m", "--llm-base-url", server.base_url)
-    args = ("build", folder, "--index", "L", "--chunk-size", 64, *llm)
+    args = ("build", folder, "--index", "L", "--chunk-size", 64, *llm_at(server))
     return lambda *flags: hierindex(*args, *flags)
 
 
@@ -882,8 +884,7 @@ def test_bad_commands(hierindex, index, command, message) -> None:
 def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
     with LoopbackServer() as server:
-        llm = ("--llm", "m", "--llm-base-url", server.base_url)
-        output = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm)
+        output = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm_at(server))
         assert server.requests[0].authorization == "Bearer sk-very-secret"
     assert "secret" not in str(output)
     stored = [path.read_bytes() for path in (tmp_path / "W").rglob("*") if path.is_file()]
@@ -1004,10 +1005,6 @@ def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
 STORM = "What did the storm break?"
 USAGE = "llm_calls", "prompt_tokens", "completion_tokens"
 ALL_CHUNKS = ("--level", 0, "--top-k", 500, "--token-budget", 100_000)
-
-
-def llm_at(server) -> tuple[str, ...]:
-    return ("--llm", "m", "--llm-base-url", server.base_url)
 
 
 @pytest.fixture
@@ -1142,7 +1139,7 @@ def test_a_chat_loads_a_cross_encoder_once(chat, monkeypatch) -> None:
         loaded.append(name)
         return Backwards()
 
-    monkeypatch.setattr("hierindex.models.load.load_reranker", load)
+    monkeypatch.setattr("hierindex.load_reranker", load)
     status, _, err = chat(STORM, STORM, flags=("--rerank", "some/model"))
     assert (status, err.count("\n")) == (0, 1)
     assert loaded == ["some/model"]

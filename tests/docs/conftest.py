@@ -4,7 +4,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from cli.conftest import run, stopped  # noqa: F401
+from cli.conftest import stopped  # noqa: F401
 
 TOWN = Path(__file__).parent / "town"
 

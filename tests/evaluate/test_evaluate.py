@@ -2,16 +2,15 @@
 
 import json
 import re
-import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import Span
-from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, read_dataset, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
@@ -41,14 +40,14 @@ def dataset(name, documents, questions):
     return Dataset(name, [Document(text=t, id_=n) for n, t in documents.items()], questions)
 
 
-DATA = dataset(
-    "animals",
-    {"farm": FARM, "town": TOWN},
-    [
-        about("dogs"),
-        about("rats", "town", within="town"),
-        about("hens", kind="overview", within="farm", spans=(), documents=("farm",)),
-    ],
+def animals(*questions):
+    return dataset("animals", {"farm": FARM, "town": TOWN}, questions)
+
+
+DATA = animals(
+    about("dogs"),
+    about("rats", "town", within="town"),
+    about("hens", kind="overview", within="farm", spans=(), documents=("farm",)),
 )
 
 
@@ -164,8 +163,7 @@ def test_nothing_is_found_within_a_budget_that_no_node_fits(model, options) -> N
 
 def test_questions_without_gold_are_left_out(options) -> None:
     without = Question("q", "Who?", group="farm")
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, [without, about("dogs")])
-    report = evaluate(data, ways=["dense"], **options)
+    report = evaluate(animals(without, about("dogs")), ways=["dense"], **options)
     assert {row.questions for row in report.rows} == {1}
     with pytest.raises(
         InputError, match=r"^none has no question with an expected answer \(gold\)\.$"
@@ -237,14 +235,13 @@ def test_a_result_that_is_the_query_itself_is_left_out(tmp_path, options) -> Non
 
 
 def test_answers_are_evaluated(options) -> None:
-    questions = [
+    data = animals(
         about("dogs"),
         about("rats", "town", within="town", answers=("tower 99",)),
         about("hens", kind="overview", spans=(), documents=("farm", "town")),
         Question("none", "Who invented the telescope of Galilei?", group="farm"),
         Question("marked", "Who invented the telescope of Newton?", group="farm", kind="refuse"),
-    ]
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, questions)
+    )
     report = evaluate(data, ways=["answer", "dense"], **options)
     assert (report.against, report.notes) == ("dense", [])
     found = {
@@ -279,8 +276,7 @@ def test_a_function_that_answers_is_asked_once_for_each_question(options) -> Non
         seen["first"].append(asked.question.id)
         return first_chunks(asked, top_k, budget)
 
-    without = Question("none", "Who?", group="farm")
-    data = replace(DATA, questions=[*DATA.questions, without])
+    data = animals(*DATA.questions, Question("none", "Who?", group="farm"))
     report = evaluate(data, ways={"answer": strict, "first": first}, **options)
     assert seen["strict"] == [question.id for question in data.questions]
     assert {*seen["first"]} == {question.id for question in DATA.questions}
@@ -294,7 +290,7 @@ def test_further_measures(options) -> None:
         n_tokens = max(count_tokens(passage.text) for passage in passages)
         return {("longest", budget): n_tokens / 100, ("of all budgets", None): len(passages) / 10}
 
-    data = dataset("animals", {"farm": FARM, "town": TOWN}, [Question("q", "Who?", group="farm")])
+    data = animals(Question("q", "Who?", group="farm"))
     report = evaluate(data, ways={"first": first_chunks}, measures=longest, **options)
     found = [(row.measure, row.budget) for row in report.rows]
     assert found == [("longest", 60), ("of all budgets", None), ("longest", 120)]
@@ -319,17 +315,13 @@ def test_metadata_do_not_count(options) -> None:
         ({"ways": ["text"], "against": "dense"}, "against must be one of text, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
+        ({"data": []}, "data must be one data set or more, got []."),
         ({"limit": 0}, "limit must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_options(options, message) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        evaluate(DATA, **options)
-
-
-def test_no_data() -> None:
-    with pytest.raises(InputError, match=r"^data must be one data set or more, got \[\]\.$"):
-        evaluate([])
+        evaluate(**{"data": DATA, **options})
 
 
 def test_the_report_is_a_table(report) -> None:
@@ -342,18 +334,11 @@ def test_the_report_is_a_table(report) -> None:
 
 
 @pytest.fixture
-def hierindex(monkeypatch, capsys, tmp_path, model):
-    """Runs a command line in this process; gives exit status, standard output and error."""
+def command(run, monkeypatch, tmp_path, model):
+    """Runs `hierindex evaluate`; gives exit status, standard output and error."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hierindex.models.load.load_embed_model", lambda *_, **__: model)
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["hierindex", "evaluate", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
+    monkeypatch.setattr("hierindex.load_embed_model", lambda *_, **__: model)
+    return partial(run, "evaluate")
 
 
 @pytest.fixture
@@ -369,9 +354,9 @@ def data(tmp_path):
     return tmp_path / "animals"
 
 
-def test_the_command(hierindex, data, tmp_path) -> None:
+def test_the_command(command, data, tmp_path) -> None:
     options = ("--ways", "level-1, text", "--budgets", "60,120", "--chunk-size", CHUNK_SIZE)
-    status, out, err = hierindex(data, *options, "--index", "kept", "--json")
+    status, out, err = command(data, *options, "--index", "kept", "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert set(told) == {"against", "rows", "notes", "seconds"}
@@ -389,22 +374,22 @@ def test_the_command(hierindex, data, tmp_path) -> None:
         **dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0),
     }
     assert next((tmp_path / "kept").iterdir()).name.startswith("animals-")
-    status, out, err = hierindex(data, *options, "--index", "kept")
+    status, out, err = command(data, *options, "--index", "kept")
     assert status == 0
     assert re.search(r"\| text +\| 1\.000 \[", out)
 
 
-def test_the_command_evaluates_answers(hierindex, data) -> None:
+def test_the_command_evaluates_answers(command, data) -> None:
     none = {"qid": "none", "doc_id": "farm", "question": "Who invented the telescope of Galilei?"}
     with (data / "questions.jsonl").open("a") as file:
         file.write(f"\n{json.dumps(none)}")
     options = ("--chunk-size", CHUNK_SIZE, "--index", "kept", "--json")
-    told = json.loads(hierindex(data, *options, "--ways", "answer,text")[1])
+    told = json.loads(command(data, *options, "--ways", "answer,text")[1])
     assert (told["against"], told["notes"]) == ("text", [])
     means = {(row["kind"], row["measure"]): row["mean"] for row in told["rows"]}
     assert means["", "coverage"] == 1.0
     assert (means["", "refused"], means["without gold", "refused"]) == (0.0, 1.0)
-    told = json.loads(hierindex(data, *options)[1])
+    told = json.loads(command(data, *options)[1])
     assert "answer" not in {row["way"] for row in told["rows"]}
     assert told["notes"] == ["animals: 1 questions without gold were left out."]
 
@@ -417,8 +402,8 @@ def test_the_command_evaluates_answers(hierindex, data) -> None:
         (["animals", "animals"], "Data sets need different names; 2 are named"),
     ],
 )
-def test_bad_commands(hierindex, data, args, message) -> None:
-    status, out, err = hierindex(*args)
+def test_bad_commands(command, data, args, message) -> None:
+    status, out, err = command(*args)
     assert (status, out) == (2, "")
     assert err.startswith(f"hierindex: {message}")
     assert err.count("\n") == 1

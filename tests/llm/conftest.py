@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from benchmarks.real_model import file_of, served
-from cli.conftest import run  # noqa: F401
 
 from hierindex.models.llm import load_llm
 

@@ -10,7 +10,6 @@ from shutil import copytree
 
 import httpx
 import pytest
-from cli.conftest import run  # noqa: F401
 from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from processes import started

@@ -9,7 +9,7 @@ from llama_index.core.schema import Document, TextNode
 
 from hierindex import HierarchyStore, read_documents
 from hierindex.errors import InputError
-from hierindex.jobs import changes
+from hierindex.jobs.revision import file_reader
 from hierindex.read.documents import each_file
 from hierindex.read.files import files_of
 from hierindex.store.table import Table
@@ -31,7 +31,7 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
     """What is read is described, and is the document that is read without waiting."""
     files = files_of([folder])
     store = HierarchyStore(tmp_path / "index")
-    with changes.file_reader(store.table, each_file) as read:
+    with file_reader(store.table, each_file) as read:
         found, skipped = read(files)
         gc.collect()
         alive = [each for each in gc.get_objects() if type(each) is Document]

@@ -7,7 +7,7 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.jobs.changes import Origin, held_documents
+from hierindex.jobs.revision import Origin, held_documents
 from hierindex.store import search
 from hierindex.tree.earlier import EarlierTree
 

@@ -1,7 +1,6 @@
 """`hierindex verify`: a table or JSON, and an exit status for scripts."""
 
 import json
-import sys
 from pathlib import Path
 from shutil import copytree
 
@@ -11,7 +10,6 @@ from store.trees import tree
 from verify.direct import written
 
 from hierindex import HierarchyStore
-from hierindex.cli.app import main
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +25,8 @@ def index(whole, tmp_path) -> Path:
 
 
 @pytest.fixture
-def verify(monkeypatch, capsys):
-    """Runs the command; gives exit status, standard output and error."""
-
-    def run(index: Path, *options: str, command: str = "verify") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", command, "--index", str(index), *options])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
+def verify(run):
+    return lambda index, *flags: run("verify", "--index", index, *flags)
 
 
 def test_a_good_index(index, verify) -> None:
@@ -84,10 +74,10 @@ def test_json(index, verify) -> None:
     assert "cannot be read" in problem["what"]
 
 
-def test_other_commands_name_a_missing_file(index, verify) -> None:
+def test_other_commands_name_a_missing_file(index, run) -> None:
     path = next((index / "nodes.lance" / "data").iterdir())
     path.unlink()
-    status, out, err = verify(index, command="info")
+    status, out, err = run("info", "--index", index)
     assert (status, out) == (1, "")
     assert f"the file nodes.lance/data/{path.name} is missing" in err
     assert "`hierindex verify`" in err

@@ -1,4 +1,4 @@
-"""The documents of an index before and after a change, and the state stored for updates."""
+"""A revision of an index: its documents as stored, read and changed, and the state it stores."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

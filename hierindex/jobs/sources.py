@@ -1,4 +1,4 @@
-"""Revisions: the documents that an index will hold after a build, an update or a deletion."""
+"""Which documents of its sources an index holds after a build, an update or a deletion."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from llama_index.core.schema import Document
 
 from hierindex.core.identity import document_key, file_of, wholes
 from hierindex.errors import InputError, SourceError, nearest
-from hierindex.jobs.changes import (
+from hierindex.jobs.revision import (
     Documents,
     Origin,
     ReadDocument,
