@@ -364,7 +364,7 @@ class HierarchicalIndex:
             If no sentence fits the budget, no document or node has an id in `of`, or an argument
             has the wrong type.
         """
-        from hierindex.retrieve.contents import outlined
+        from hierindex.retrieve.retrieval import outlined
         from hierindex.retrieve.retriever import retrieved_nodes
 
         found = outlined(self.table, self.encoder, budget, question, of, filters)
@@ -399,7 +399,7 @@ class HierarchicalIndex:
         A node with several parents is listed under its strongest parent only, so that each chunk
         is counted once. Of the nodes that are left out, only ids, levels and links are read.
         """
-        from hierindex.retrieve.contents import contents
+        from hierindex.retrieve.tree import contents
 
         return contents(self.table, node_id, depth)
 

@@ -84,7 +84,7 @@ def compare(
     from hierindex.cli.models import served_llm_of
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.asking import NEED_LLM
-    from hierindex.retrieve.conditions import known_filters
+    from hierindex.store.filtering import known_filters
 
     opened = HierarchicalIndex.open(index)
     comparison = opened.compare(
@@ -106,7 +106,7 @@ def options_of(
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import TREE_SUMMARIZE, choose_mode
-    from hierindex.retrieve.conditions import known_filters
+    from hierindex.store.filtering import known_filters
 
     llm = None
     if settings.llm is not None:  # LlamaIndex's import takes longer than an answer without

@@ -11,7 +11,7 @@ from hierindex.errors import InputError, extra
 from hierindex.export.svg import colours
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.map import MAX_POINTS, chunk_map
+from hierindex.retrieve.tree import MAX_POINTS, chunk_map
 from hierindex.store.filters import CHUNKS
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot, overview
@@ -80,7 +80,7 @@ def plot_map(
 
     Notes
     -----
-    `hierindex.retrieve.map.chunk_map` places the points. The first map of a generation takes
+    `hierindex.retrieve.tree.chunk_map` places the points. The first map of a generation takes
     seconds.
     """
     with extra("plot", "Figures need"):

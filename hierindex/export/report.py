@@ -13,9 +13,9 @@ from hierindex.errors import InputError
 from hierindex.export.files import NO_NODES, new
 from hierindex.export.paper import paper
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.overview import of_overview
+from hierindex.retrieve.tree import ReadingOrder, entries, reading_order
 from hierindex.serve.explorer.endpoints import of_index, quotes_json
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.settings import REPORT_MB

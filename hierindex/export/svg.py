@@ -14,7 +14,7 @@ from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError
 from hierindex.export.files import NO_NODES, new
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.contents import reading_order
+from hierindex.retrieve.tree import reading_order
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import overview

@@ -1,19 +1,17 @@
 """Answers to questions about the whole: the parts of the text, with sentences of each."""
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from hierindex.core.titles import first_words
-from hierindex.node import TITLE, Node
+from hierindex.node import Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted
+from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.outline import name_of_part
-from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.retrieval import Retrieved
-from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
@@ -120,21 +118,12 @@ def _names(
         return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
     quoted_from = {i: unit.quote.source for i, unit in first.items()}
     documents = {span.document for span in quoted_from.values() if span}
-    title_of = _document_titles(snapshot, documents) if snapshot else {}
+    title_of = titles_of_documents(snapshot, [*documents]) if snapshot else {}
     return {
         i: _titles(node, title_of.get(span.document, "") if (span := quoted_from[i]) else "")
         or names[i]
         for i, node in named.items()
     }
-
-
-def _document_titles(snapshot: Snapshot, documents: Set[str]) -> dict[str, str]:
-    """Return the titles of those documents that have one."""
-    of = Filters((of_documents([*documents]),))
-    where, columns = snapshot.of_each_document, ("id", "documents", "metadata")
-    rows = snapshot.rows(filters=of, where=where, columns=columns)
-    titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
-    return {document: " ".join(str(title).split()) for document, title in titles.items() if title}
 
 
 def _titles(node: Node, first: str) -> str:

@@ -13,9 +13,9 @@ from hierindex.core.arguments import Ints1d
 from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of
 from hierindex.node import TITLE, Found
-from hierindex.retrieve.contents import reading_order
-from hierindex.retrieve.outline import name_of_part, outline, whole_tree
+from hierindex.retrieve.outline import name_of_part, outline
 from hierindex.retrieve.question import Search
+from hierindex.retrieve.tree import reading_order, whole_tree
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.text.display import displayed

@@ -1,7 +1,7 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -383,3 +383,30 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     said = READS.replace("reads", "does not read")
     of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
+
+
+@on_newest
+def outlined(
+    table: "Table",
+    load: Callable[[], EmbedModel],
+    budget: int,
+    question: str | None = None,
+    of: str | Iterable[str] | None = None,
+    filters: "MetadataFilters | Filters | None" = None,
+) -> Retrieved:
+    """Return the nodes of an outline; see `HierarchicalIndex.outline`.
+
+    `load` returns the embedding model, which only a question needs.
+    """
+    require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+    named = None if of is None else [of] if isinstance(of, str) else [*of]
+    known = Filters.of(filters)
+    if question is not None:
+        retrieval = Retrieval(table, load(), filters=known)
+        search = retrieval.search(retrieval.embedded(question))
+    else:
+        snapshot = table.snapshot()
+        known = known and with_known_keys(snapshot, known, strict=True)
+        search = Search(snapshot, "", [], filters=known)
+    found = outline(search, budget, of=named, question=question is not None)
+    return Retrieved(Question(question or "", search.embedding), search.snapshot, found)

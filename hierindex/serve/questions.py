@@ -16,10 +16,8 @@ from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
-from hierindex.retrieve.conditions import BEGINS, known_filters
-from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
-from hierindex.retrieve.retrieval import LETTER
+from hierindex.retrieve.retrieval import LETTER, outlined
 from hierindex.serve.app import application, description
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
@@ -34,6 +32,7 @@ from hierindex.settings import (
     Score,
     SearchSettings,
 )
+from hierindex.store.filtering import BEGINS, known_filters
 from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from store.trees import HIERARCHIES, record
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError, LevelError
-from hierindex.retrieve import map as maps
-from hierindex.retrieve.map import chunk_map
+from hierindex.retrieve import tree
+from hierindex.retrieve.tree import chunk_map
 
 
 def found(index, *arguments):
@@ -53,7 +53,7 @@ def test_each_chunk_is_under_its_ancestor_of_the_level(stored, hierarchy, level)
 def test_all_levels_have_the_same_places_which_are_found_once(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
     placed = {p["id"]: (p["x"], p["y"]) for p in found(index, 1)["points"]}
-    monkeypatch.setattr(maps, "plane_coordinates", None)
+    monkeypatch.setattr(tree, "plane_coordinates", None)
     assert placed == {p["id"]: (p["x"], p["y"]) for p in found(index, 2)["points"]}
     again = HierarchicalIndex.open(index.store.uri)
     with pytest.raises(TypeError):
@@ -70,7 +70,7 @@ def test_a_large_index_is_a_sample(stored, monkeypatch):
     assert few["chunks"] == whole["chunks"] > 5
     ids = [point["id"] for point in few["points"]]
     assert ids == sorted({*ids})
-    monkeypatch.setattr(maps, "MAX_POINTS", 7)
+    monkeypatch.setattr(tree, "MAX_POINTS", 7)
     sample = found(HierarchicalIndex.open(index.store.uri))
     assert len(sample["points"]) == 7
     assert sample["chunks"] == whole["chunks"]

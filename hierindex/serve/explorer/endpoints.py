@@ -13,15 +13,14 @@ from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
 from hierindex.respond.evidence import Asked, words_of
-from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
-from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.named import title_in, titles_of_documents
 from hierindex.retrieve.overview import of_whole
 from hierindex.retrieve.sources import Chunk, stretches_of
+from hierindex.retrieve.tree import ReadingOrder, chunk_map, entries, reading_order
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.serve.explorer.files import file_of
 from hierindex.settings import load_settings
+from hierindex.store.filtering import known_filters
 from hierindex.store.filters import of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching

@@ -11,9 +11,7 @@ from pydantic import Field
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Node, Span
-from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import outlined
-from hierindex.retrieve.retrieval import Retrieval, path_of
+from hierindex.retrieve.retrieval import Retrieval, outlined, path_of
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
@@ -26,6 +24,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
+from hierindex.store.filtering import known_filters
 from hierindex.store.filters import CHUNKS, Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible

@@ -8,7 +8,6 @@ from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError
-from hierindex.retrieve import contents
 
 
 def entries(listed, parent=None):
@@ -64,7 +63,7 @@ def test_by_default_as_many_generations_as_fit_but_one_at_least(stored, monkeypa
     index, _ = stored[SemanticHierarchy]
     sizes = [len([*entries(index.tree(depth=depth)["nodes"])]) for depth in range(4)]
     for most, depth in ((1, 1), (sizes[1], 1), (sizes[2] - 1, 1), (sizes[2], 2), (999, 3)):
-        monkeypatch.setattr(contents, "FIRST_LOOK", most)
+        monkeypatch.setattr("hierindex.retrieve.tree.FIRST_LOOK", most)
         assert len([*entries(index.tree()["nodes"])]) == sizes[depth]
 
 
@@ -79,7 +78,7 @@ def test_under_a_node(stored):
 def test_more_nodes_than_are_read_by_their_ids(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
     whole = index.tree(depth=1)
-    monkeypatch.setattr(contents, "MANY", 1)
+    monkeypatch.setattr("hierindex.retrieve.tree.MANY", 1)
     assert index.tree(depth=1) == whole
 
 
