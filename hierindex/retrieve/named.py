@@ -121,6 +121,8 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     """
     import pyarrow.compute as pc
 
+    if not snapshot.exists:
+        return {}
     chunks = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
     every_id = pc.list_flatten(chunks).unique()
     given = {(whole, each) for each in every_id.to_pylist() for whole in wholes(each)}

@@ -119,17 +119,18 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     assert (given.sources, given.citations) == ([], [])
 
 
+CHUNKS = "; without a level, the chunks are searched"
 NOBODY = where(author="nobody")
 
 
 @pytest.mark.parametrize(
     ("options", "searched"),
     [
-        ({"mode": "collapsed"}, "in the index"),
-        ({"level": 1}, "at level 1"),
-        ({"level": ["top", "chunks"]}, "at level 0 or 'top'"),
-        ({"filters": NOBODY}, "in the index that passes the filters"),
-        ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters"),
+        ({"mode": "collapsed"}, "in the index answers this"),
+        ({"level": 1}, f"at level 1 answers this{CHUNKS}"),
+        ({"level": ["top", "chunks"]}, f"at level 0 or 'top' answers this{CHUNKS}"),
+        ({"filters": NOBODY}, "in the index that passes the filters answers this"),
+        ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters answers this"),
     ],
 )
 def test_a_refusal_says_what_was_searched(index, server, options, searched):
@@ -139,7 +140,7 @@ def test_a_refusal_says_what_was_searched(index, server, options, searched):
     given.append(index.ask(question, **strict).answer)
     if "filters" in options:
         given.append(index.ask(question, llm=llm_of(server), **options).answer)
-    assert {*given} == {f"Nothing {searched} answers this."}
+    assert {*given} == {f"Nothing {searched}."}
 
 
 def test_a_model_is_one_of_llama_indexs(index):
