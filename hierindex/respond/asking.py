@@ -110,7 +110,7 @@ def ask(
             show(answer.answer)
         return answer
     from hierindex.models.adapters import as_llm, with_retries
-    from hierindex.respond.engine import answered, asked
+    from hierindex.respond.compare import answered, asked
     from hierindex.retrieve.retriever import HierarchyRetriever
 
     calls, model = Calls(), as_llm(llm) if mode in NEED_LLM else None

@@ -261,19 +261,18 @@ class Extractive:
             retrieved = retrieval.find(asked)
         with watch("respond"):
             is_list = for_documents and not words  # of all documents
-            no_words = not has_content(question)
+            no_words, said = not has_content(question), ""
             if is_list or no_words:
-                said, extracted = "", Extract([], float(is_list), refused=no_words)
+                extracted = Extract([], float(is_list), refused=no_words)
             else:
-                said, extracted = "", self._read_in_order(retrieved)
+                extracted = self._read_in_order(retrieved)
             if extracted.refused and not no_words:
                 others = retrieval.others().find(asked)
                 from_others = self._read_in_order(others)
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
             known = source_scores(retrieved, self.embedder.embed_model)
-            as_asked = replace(retrieved, question=asked._replace(text=question))
-            listing = retrieval.listing(as_asked)
+            listing = retrieval.listing(question, retrieved.snapshot)
             refusal = NO_QUESTION if no_words else no_answer(retrieval)
             text = f"{said}{extracted.answer(refusal)}"
         passages, snapshot = extracted.passages, retrieved.snapshot

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hierindex.node import TITLE, Node, Quote, Span
-from hierindex.respond.answer import Passage
-from hierindex.respond.citation import Citation
+from hierindex.respond.answer import Citation, Passage
 from hierindex.store.rows import DATE, PEOPLE
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens

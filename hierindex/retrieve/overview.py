@@ -69,13 +69,12 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
     found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
     nodes = {node["id"]: node for node in found}
-    documents = {each for node in found for each in node["documents"]}
+    documents = sorted({each for node in found for each in node["documents"]})
     properties = _properties(snapshot, documents)
     keys = _keys(properties)
 
     def block(row: int) -> dict[str, Any]:
         node = nodes[tree.ids[row].as_py()]
-        most = [_commonest(of, node["documents"]) for _, of, _ in keys]
         return {
             "id": node["id"],
             "title": node["title"],
@@ -83,7 +82,11 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
             "document": node["whole_document"] or None,
             "documents": len(node["documents"]),
             "share": round(float(share[row]), 6),
-            "values": [values.get(each) for each, (*_, values) in zip(most, keys, strict=True)],
+            "values": [
+                values.index(value) if value in values else None
+                for key, values in keys.items()
+                for value in [_commonest(properties[key], node["documents"])]
+            ],
         }
 
     blocks = [[*map(block, column)] for column in columns]
@@ -102,7 +105,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
         "columns": blocks,
         "documents": len(documents),
         "tokens": int(text.sum()),
-        "keys": [{"key": key, "values": [*values]} for key, _, values in keys],
+        "keys": [{"key": key, "values": values} for key, values in keys.items()],
         "quotes": [quote for each in chosen if (quote := _quote(properties.get(TITLE, {}), *each))],
         "parts": len(parts),
         "questions": _questions([each for column in blocks for each in column]),
@@ -163,21 +166,19 @@ def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dic
     return of_each
 
 
-def _keys(
-    properties: Mapping[str, Mapping[str, str]],
-) -> list[tuple[str, Mapping[str, str], dict[str, int]]]:
-    """Return each key that divides documents, its value of each, and numbers for the commonest.
+def _keys(properties: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the commonest values of each key that divides documents, the most frequent first.
 
     A key is kept if it has at least two values and at most one for two documents, and its seven
     commonest values cover half of them.
     """
-    keys = list[tuple[str, Mapping[str, str], dict[str, int]]]()
+    keys = dict[str, list[str]]()
     for key, of in properties.items():
         numbers = Counter(of.values())
         common = numbers.most_common(COLOURS)
         others = len(of) - sum(n for _, n in common)
         if len(common) > 1 and 2 * max(len(numbers), others) <= len(of):
-            keys.append((key, of, {value: i for i, (value, _) in enumerate(common)}))
+            keys[key] = [value for value, _ in common]
     return keys
 
 

@@ -245,13 +245,11 @@ class Retrieval:
     def _known_filters(self, snapshot: Snapshot) -> Filters | None:
         return self._filters and with_known_keys(snapshot, self._filters, strict=True)
 
-    def listing(self, retrieved: Retrieved) -> Listing | None:
+    def listing(self, question: str, snapshot: Snapshot | None) -> Listing | None:
         """Return all documents with the words of a question that counts or lists, or None."""
-        snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
-        filters = self._known_filters(snapshot)
-        return listing(Search(snapshot, *retrieved.question, filters=filters))
+        return listing(Search(snapshot, question, [], filters=self._known_filters(snapshot)))
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
         """Return the chosen outline, the largest share first.

@@ -6,7 +6,7 @@ from store.trees import NOUNS
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, load_embed_model
 from hierindex.respond.answer import sources_of
-from hierindex.respond.engine import asked
+from hierindex.respond.compare import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, source_scores
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of

@@ -23,8 +23,8 @@ from hierindex.errors import InputError, ModelError
 from hierindex.models.adapters import with_retries
 from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Calls
-from hierindex.respond.bounded_tree import Window
 from hierindex.respond.engine import query_engine
+from hierindex.respond.synthesizers import Window
 
 
 def words(n, start=0):

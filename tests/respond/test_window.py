@@ -9,7 +9,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
-from hierindex.respond.bounded_tree import Window
+from hierindex.respond.synthesizers import Window
 
 TEMPLATE = PromptTemplate("{context_str}")
 NUM_OUTPUT = 50
