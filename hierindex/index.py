@@ -85,11 +85,11 @@ class HierarchicalIndex:
 
     def _repr_html_(self) -> str:
         """Return what the index holds, as a notebook shows it."""
-        from hierindex.retrieve.overview import of_whole
+        from hierindex.respond.overview import overview_of_all
         from hierindex.text.display import facts_of, inert, overview_html
 
         (snapshot := self.table.snapshot()).require()
-        overview, time = of_whole(snapshot), snapshot.details().get("time")
+        overview, time = overview_of_all(snapshot), snapshot.details().get("time")
         facts = f"<p>{inert(repr(self))}<br>{inert(facts_of(overview, time))}</p>"
         return f"{facts}{overview_html(overview)}"
 

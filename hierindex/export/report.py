@@ -13,8 +13,8 @@ from hierindex.errors import InputError
 from hierindex.export.files import NO_NODES, new
 from hierindex.export.paper import paper
 from hierindex.index import HierarchicalIndex
+from hierindex.respond.overview import overview_of
 from hierindex.retrieve.named import titles_of_documents
-from hierindex.retrieve.overview import of_overview
 from hierindex.retrieve.tree import ReadingOrder, entries, reading_order
 from hierindex.serve.explorer.endpoints import of_index, quotes_json
 from hierindex.serve.explorer.inline import inlined, json_in_html
@@ -103,7 +103,7 @@ def _report(
     first = None if top is None else order.position(top.id)
     documents = None if top is None else [*top.documents]
     titles = titles_of_documents(snapshot, documents)
-    about, overview = of_index(snapshot), of_overview(snapshot, None if top is None else top.id)
+    about, overview = of_index(snapshot), overview_of(snapshot, None if top is None else top.id)
     answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
     title = about["name"] if top is None else f"{top.title} (a part of {about['name']})"
     front = paper(title, about, overview, answers)

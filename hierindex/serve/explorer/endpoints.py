@@ -13,8 +13,8 @@ from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
 from hierindex.respond.evidence import Asked, words_of
+from hierindex.respond.overview import overview_of_all
 from hierindex.retrieve.named import title_in, titles_of_documents
-from hierindex.retrieve.overview import of_whole
 from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.retrieve.tree import ReadingOrder, chunk_map, entries, reading_order
 from hierindex.serve.endpoint import Endpoint, showing
@@ -229,8 +229,8 @@ class Overview(Endpoint):
     """The overview of the index: its parts by their shares of the text, with quotes."""
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_overview`."""
-        return of_whole(snapshot)
+        """See `overview_of`."""
+        return overview_of_all(snapshot)
 
 
 class Search(Endpoint):
