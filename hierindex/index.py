@@ -522,7 +522,7 @@ class HierarchicalIndex:
         InputError
             If the options cannot be combined.
         """
-        from hierindex.respond.asking import query_engine_of
+        from hierindex.respond.engine import query_engine_of
 
         return query_engine_of(
             self.table,

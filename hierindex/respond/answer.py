@@ -242,7 +242,7 @@ class Answer:
         return answer_html(self.to_json())
 
 
-def listing_said(listing: Listing | None, refused: bool) -> str:
+def listing_text(listing: Listing | None, refused: bool) -> str:
     """Return the text that a listing adds to the end of an answer, or ""."""
     if listing is None:
         return ""

@@ -78,15 +78,12 @@ Answer: """,
     )
 
 
-ANSWER = _answering()
-MERGE = _answering(
-    " What stands there without such lines are answers from other passages: keep their numbers."
-)
-
 TEMPLATES: dict[str, BasePromptTemplate] = {
-    "text_qa_template": ANSWER,
+    "text_qa_template": _answering(),
     "refine_template": REFINE,
-    "summary_template": MERGE,
+    "summary_template": _answering(
+        " What stands there without such lines are answers from other passages: keep their numbers."
+    ),
 }
 """By the name of a synthesizer's option."""
 

@@ -21,7 +21,7 @@ from hierindex.respond.answer import (
     Citation,
     Passage,
     Source,
-    listing_said,
+    listing_text,
     seconds_of,
     sources_of,
 )
@@ -37,28 +37,28 @@ from hierindex.respond.evidence import source_scores
 from hierindex.respond.extractive import no_answer
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
-from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
 from hierindex.store.generations import on_newest
 from hierindex.unsafe import beginning
 
-MOST_TOLD = 300  # characters of another library's error
+MAX_ERROR = 300  # characters of another library's error
 IN_COMMON = ("sources", "why")  # the same in all modes
 ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with the nodes that a retriever returned, their scores, and seconds by stage."""
+class Searched:
+    """The nodes that a retriever returned for a question, their scores, and seconds by stage."""
 
-    question: Question
     nodes: list[NodeWithScore]
+    retrieved: Retrieved
     scores: dict[str, float]
     seconds: dict[str, float]
 
 
 @on_newest
-def asked(question: str, retriever: HierarchyRetriever) -> Asked:
+def searched(question: str, retriever: HierarchyRetriever) -> Searched:
     """Embed a question and retrieve nodes for it.
 
     Raises
@@ -73,12 +73,13 @@ def asked(question: str, retriever: HierarchyRetriever) -> Asked:
         asking = retriever.embedded(question)
     with watch("search"):
         nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-        known = source_scores(retrieved_of(asking, nodes), retriever.embed_model)
-    return Asked(asking, nodes, known, seconds_of(watch))
+        retrieved = retrieved_of(asking, nodes)
+        known = source_scores(retrieved, retriever.embed_model)
+    return Searched(nodes, retrieved, known, seconds_of(watch))
 
 
 def answered(
-    found: Asked,
+    found: Searched,
     engine: ReadingOrderEngine,
     llm: LLM | None = None,
     calls: Calls | None = None,
@@ -97,7 +98,7 @@ def answered(
     """
     watch, calls, retrieval = Stopwatch(), calls or Calls(), engine.retrieval
     assert retrieval is not None
-    question, text = found.question, ""
+    question, text = found.retrieved.question, ""
     with watch("respond"):
         try:
             query = QueryBundle(question.text, embedding=question.embedding)
@@ -110,7 +111,7 @@ def answered(
         except HierindexError:
             raise
         except ValueError as error:  # LlamaIndex's, of a full window or an answer that is no form
-            said = beginning(str(error), MOST_TOLD).rstrip(".")
+            said = beginning(str(error), MAX_ERROR).rstrip(".")
             raise HierindexError(f"No answer can be made: {said}.") from error
     if llm is not None:
         check_said(f"LLM {llm.metadata.model_name!r}", calls.made)
@@ -118,7 +119,7 @@ def answered(
     refused = metadata.get("refused", not found.nodes)
     listing = Listing(**metadata["listing"]) if "listing" in metadata else None
     if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
-        text = f"{metadata['answer']}{listing_said(listing, refused)}"
+        text = f"{metadata['answer']}{listing_text(listing, refused)}"
     retrieved, scores = retrieved_of(question, nodes), found.scores
     if any(node.node_id not in scores for node in nodes):  # of other documents
         scores = source_scores(retrieved, retrieval.embed_model)
@@ -234,7 +235,7 @@ def compare(
     default = [EXTRACTIVE] if llm is None else ANSWERING
     modes = dict.fromkeys(choose_mode(mode, llm) for mode in response_modes or default)
     retriever = as_retriever()
-    found = asked(question, retriever)
+    found = searched(question, retriever)
     shared, attempts = None if llm is None else with_retries(llm), list[Attempt]()
     for mode in modes:
         calls = Calls()
@@ -252,6 +253,5 @@ def compare(
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    retrieved = retrieved_of(found.question, found.nodes)
-    sources = sources_of(retrieved, found.scores)
-    return Comparison(question, sources, attempts, found.seconds, retrieved.why)
+    sources = sources_of(found.retrieved, found.scores)
+    return Comparison(question, sources, attempts, found.seconds, found.retrieved.why)

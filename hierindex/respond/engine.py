@@ -1,6 +1,6 @@
 """LlamaIndex query engines over a retriever, with or without a language model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict
 from functools import partial
@@ -36,19 +36,29 @@ from llama_index.core.settings import Settings
 from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike, as_llm, with_retries
 from hierindex.node import Found
-from hierindex.respond.answer import listing_said
-from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
+from hierindex.respond.answer import listing_text
+from hierindex.respond.asking import (
+    COMPACT,
+    COMPACT_TEMPLATES,
+    DIRECT,
+    EXTRACTIVE,
+    TREE_SUMMARIZE,
+    WITHOUT_LLM,
+    choose_mode,
+)
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper, Passages
-from hierindex.respond.extractive import from_others_said, no_answer
+from hierindex.respond.extractive import from_others_text, no_answer
 from hierindex.respond.synthesizers import (
     BoundedTreeSummarize,
     ExtractiveSynthesizer,
     read_in_threads,
 )
+from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.listing import Listing
-from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval
 from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
+from hierindex.retrieve.search import in_reading_order
+from hierindex.store.table import Table
 from hierindex.text_node import from_text_node
 from hierindex.threads import in_daemon_thread
 
@@ -66,7 +76,7 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
 }
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-MOST_TOLD = 300  # characters of another library's error
+MAX_ERROR = 300  # characters of another library's error
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -160,7 +170,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = super().synthesize(query, self._in_reading_order(nodes))
         if not isinstance(response, Response) or _is_refused(response):
             return None
-        said = from_others_said(getattr(nodes[0], "why", None))
+        said = from_others_text(getattr(nodes[0], "why", None))
         response.response, response.source_nodes = f"{said}{response.response}", nodes
         return response
 
@@ -183,7 +193,7 @@ def _is_refused(response: RESPONSE_TYPE) -> bool:
 
 def _with_listing(response: RESPONSE_TYPE, listing: Listing) -> RESPONSE_TYPE:
     """Add a listing to the metadata of a response, and its text below the response's."""
-    text = listing_said(listing, _is_refused(response))
+    text = listing_text(listing, _is_refused(response))
     response.metadata = {**(response.metadata or {}), "listing": asdict(listing)}
     if isinstance(response, Response):
         response.response = f"{response.response or ''}{text}"
@@ -250,6 +260,32 @@ def query_engine(
     else:  # the callback manager would not be the model's
         options |= {"llm": with_retries(llm), "callback_manager": llm.callback_manager}
     return ReadingOrderEngine(retriever, kind(**options), citations=citations)
+
+
+def query_engine_of(
+    table: Table,
+    as_retriever: Callable[..., HierarchyRetriever],
+    *,
+    llm: LLMLike | None = None,
+    response_mode: str | None = None,
+    level: Level | Sequence[Level] | None = None,
+    synthesizer: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ReadingOrderEngine:
+    """Return a query engine; see `HierarchicalIndex.as_query_engine`.
+
+    Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
+    synthesizer can be given directly, and a mode ignores those of others. A template of "compact"
+    makes this the default mode.
+    """
+    direct = {name: options.pop(name) for name in DIRECT & options.keys()}
+    if response_mode is None and any(map(direct.get, COMPACT_TEMPLATES)):
+        response_mode = COMPACT
+    mode = choose_mode(response_mode, llm)
+    cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
+    made = as_retriever(level=level, **options)
+    answering = {**direct, **(synthesizer or {})}
+    return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
 
 
 def options_of(mode: str) -> set[str]:

@@ -20,8 +20,8 @@ from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted, units_of
 from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.outline import name_of_part, outline
-from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieval import Retrieved
+from hierindex.retrieve.search import Search
 from hierindex.retrieve.tree import reading_order, whole_tree
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences

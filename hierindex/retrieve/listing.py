@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.retrieve.named import ORDINARY, titles_of_documents
-from hierindex.retrieve.question import Search, cuts
+from hierindex.retrieve.search import Search, cuts
 from hierindex.store.search import having
 from hierindex.text.display import counted
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED

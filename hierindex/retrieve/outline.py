@@ -15,7 +15,7 @@ from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
-from hierindex.retrieve.question import Search, of_documents
+from hierindex.retrieve.search import Search, of_documents
 from hierindex.retrieve.selection import without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
 from hierindex.store.filters import Filters, Prefilter, prefilter
@@ -115,10 +115,10 @@ def outline(
     nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
     found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
     counted = Budget(budget, count or _count_tokens)
-    return told(sorted(without_copies(found, search), key=_place), counted)
+    return excerpts(sorted(without_copies(found, search), key=_place), counted)
 
 
-def told(found: Sequence[Found], budget: Budget) -> list[Found]:
+def excerpts(found: Sequence[Found], budget: Budget) -> list[Found]:
     """Return the parts with their selected sentences; parts without any are left out.
 
     Raises

@@ -23,7 +23,7 @@ from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numb
 from hierindex.retrieve.listing import Listing, asked_of, listing
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import BY, By, Search, of_documents
+from hierindex.retrieve.search import BY, By, Search, of_documents
 from hierindex.retrieve.selection import (
     all_of_documents,
     best_of_documents,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from hierindex.errors import NotFoundError
 from hierindex.node import Node, Span
-from hierindex.retrieve.question import cuts, of_documents
+from hierindex.retrieve.search import cuts, of_documents
 from hierindex.store.filters import Filters
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot

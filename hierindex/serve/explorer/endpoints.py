@@ -12,7 +12,7 @@ from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
-from hierindex.respond.evidence import Asked, words_of
+from hierindex.respond.evidence import QuestionWords, words_of
 from hierindex.respond.overview import overview_of_all
 from hierindex.retrieve.named import title_in, titles_of_documents
 from hierindex.retrieve.sources import Chunk, stretches_of
@@ -62,7 +62,7 @@ def _brief(
     return [{**node, "text": displayed(node["text"])} for node in nodes]
 
 
-def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
+def _matching_sentence(node: Stored, asked: QuestionWords) -> dict[str, Any]:
     """Return the sentence that contains most of the words, and its position."""
     sentences = split_sentences(node.text, node.quotes)
     best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
@@ -251,7 +251,7 @@ class Search(Endpoint):
         words, n = self.q, self.n
         scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
         rows = matching(scope, words, CANDIDATES * n).to_pylist()
-        each, asked = words.lower().split(), Asked.of(words)
+        each, asked = words.lower().split(), QuestionWords.of(words)
         titled = [row for row in rows if all(word in row["title"].lower() for word in each)]
         titled.sort(key=lambda row: -row["level"])
         found = titled + [row for row in rows if not row["level"] and row not in titled]

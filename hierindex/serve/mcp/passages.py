@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from hierindex.errors import InputError, NotFoundError
 from hierindex.node import Span
 from hierindex.retrieve.named import similar_documents
-from hierindex.retrieve.question import cuts, of_documents
+from hierindex.retrieve.search import cuts, of_documents
 from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.mcp.replies import MOST_CHARACTERS, SCHEME
 from hierindex.store.filters import Filters
