@@ -15,10 +15,10 @@ from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
-from hierindex.retrieve.search import Search, of_documents
+from hierindex.retrieve.search import Search
 from hierindex.retrieve.selection import without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
-from hierindex.store.filters import Filters, Prefilter, prefilter
+from hierindex.store.filters import Prefilter, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, CountTokens, joined
@@ -181,7 +181,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
     of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
-    where = prefilter(Filters((of_documents([*every]),))) if len(every) <= MANY else Prefilter()
+    where = of_documents(every) if len(every) <= MANY else Prefilter()
     return documents, node_ids, where
 
 
