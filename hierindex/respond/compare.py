@@ -4,10 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.base.response.schema import (
-    RESPONSE_TYPE,
-    StreamingResponse,
-)
+from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
 from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
@@ -25,13 +22,7 @@ from hierindex.respond.answer import (
     seconds_of,
     sources_of,
 )
-from hierindex.respond.asking import (
-    EXTRACTIVE,
-    MODES,
-    NEED_LLM,
-    WITHOUT_LLM,
-    choose_mode,
-)
+from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
 from hierindex.respond.engine import ReadingOrderEngine, query_engine
 from hierindex.respond.evidence import source_scores
 from hierindex.respond.extractive import no_answer

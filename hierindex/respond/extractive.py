@@ -15,14 +15,7 @@ from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, listing_text, seconds_of, sources_of
 from hierindex.respond.evidence import QuestionWords, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
-from hierindex.respond.quotable import (
-    NO_CONTENT,
-    Extract,
-    Unit,
-    passage_of,
-    units_of,
-    window,
-)
+from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
