@@ -24,12 +24,12 @@ from .read.documents import read_documents as read_documents
 from .read.files import Skipped as Skipped
 from .read.split import sentence_splitter as sentence_splitter
 from .respond.answer import Answer as Answer
+from .respond.answer import Citation as Citation
 from .respond.answer import Passage as Passage
 from .respond.answer import Source as Source
-from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
-from .respond.citation import Citation as Citation
 from .respond.compare import Comparison as Comparison
-from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
+from .respond.synthesizers import BoundedTreeSummarize as BoundedTreeSummarize
+from .respond.synthesizers import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .retrieve.retriever import RetrievedNode as RetrievedNode
 from .store.vector_store import HierarchyStore as HierarchyStore

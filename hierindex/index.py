@@ -85,11 +85,11 @@ class HierarchicalIndex:
 
     def _repr_html_(self) -> str:
         """Return what the index holds, as a notebook shows it."""
-        from hierindex.retrieve.overview import of_whole
+        from hierindex.respond.overview import overview_of_all
         from hierindex.text.display import facts_of, inert, overview_html
 
         (snapshot := self.table.snapshot()).require()
-        overview, time = of_whole(snapshot), snapshot.details().get("time")
+        overview, time = overview_of_all(snapshot), snapshot.details().get("time")
         facts = f"<p>{inert(repr(self))}<br>{inert(facts_of(overview, time))}</p>"
         return f"{facts}{overview_html(overview)}"
 
@@ -364,7 +364,7 @@ class HierarchicalIndex:
             If no sentence fits the budget, no document or node has an id in `of`, or an argument
             has the wrong type.
         """
-        from hierindex.retrieve.contents import outlined
+        from hierindex.retrieve.retrieval import outlined
         from hierindex.retrieve.retriever import retrieved_nodes
 
         found = outlined(self.table, self.encoder, budget, question, of, filters)
@@ -399,7 +399,7 @@ class HierarchicalIndex:
         A node with several parents is listed under its strongest parent only, so that each chunk
         is counted once. Of the nodes that are left out, only ids, levels and links are read.
         """
-        from hierindex.retrieve.contents import contents
+        from hierindex.retrieve.tree import contents
 
         return contents(self.table, node_id, depth)
 
@@ -522,7 +522,7 @@ class HierarchicalIndex:
         InputError
             If the options cannot be combined.
         """
-        from hierindex.respond.asking import query_engine_of
+        from hierindex.respond.engine import query_engine_of
 
         return query_engine_of(
             self.table,

@@ -32,7 +32,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "jobs": "sources",
     "models": "adapters llm reasoning",
     "read": "documents split",
-    "respond": "bounded_tree chat citation_check engine extractive_synthesizer",
+    "respond": "chat citation_check compare engine synthesizers",
     "retrieve": "retriever",
     "store": "vector_store",
     "summarize": "bert llm replies summarizers",

@@ -38,7 +38,7 @@ from hierindex.models.embedder import EmbedLike, as_embed_model, fingerprint
 from hierindex.models.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.respond.answer import Answer
-from hierindex.retrieve.question import cuts, of_documents
+from hierindex.retrieve.search import cuts, of_documents
 from hierindex.store.filters import Filters
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import SemanticHierarchy

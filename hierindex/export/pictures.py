@@ -16,9 +16,8 @@ from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError, extra
 from hierindex.export.files import new, snapshot_of
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.contents import reading_order
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.map import MAX_POINTS, chunk_map
+from hierindex.retrieve.tree import MAX_POINTS, chunk_map, reading_order
 from hierindex.serve.explorer import PAGE
 from hierindex.store.filters import CHUNKS
 from hierindex.store.generations import on_newest
@@ -248,7 +247,7 @@ def plot_map(
 
     Notes
     -----
-    `hierindex.retrieve.map.chunk_map` places the points. The first map of a generation takes
+    `hierindex.retrieve.tree.chunk_map` places the points. The first map of a generation takes
     seconds.
     """
     with extra("plot", "Figures need"):

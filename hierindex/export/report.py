@@ -21,9 +21,9 @@ from hierindex.errors import InputError
 from hierindex.export.files import new, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.node import place_of
-from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
+from hierindex.respond.overview import overview_of
 from hierindex.retrieve.named import titles_of_documents
-from hierindex.retrieve.overview import of_overview
+from hierindex.retrieve.tree import ReadingOrder, entries, reading_order
 from hierindex.serve.explorer import PAGE
 from hierindex.serve.explorer.endpoints import of_index, quotes_json
 from hierindex.settings import REPORT_MB
@@ -128,7 +128,7 @@ def _report(
         of_id, documents, part = top.id, [*top.documents], order.icicle.part(order.position(top.id))
         title = f"{top.title} (a part of {title})"
         about = about | {"roots": [], "titles": []}
-    titles, overview = titles_of_documents(snapshot, documents), of_overview(snapshot, of_id)
+    titles, overview = titles_of_documents(snapshot, documents), overview_of(snapshot, of_id)
     answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
     front = _paper(title, about, overview, answers)
     n = part.stop - part.start

@@ -1,6 +1,6 @@
 """Answering a question in a response mode, by quotes or by LlamaIndex."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
@@ -8,7 +8,7 @@ from hierindex.models.embedder import EmbedModel
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
-from hierindex.retrieve.levels import Level, cut_of, levels_of
+from hierindex.retrieve.levels import cut_of, levels_of
 from hierindex.retrieve.retrieval import Retrieval, retriever_options
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
@@ -16,7 +16,6 @@ from hierindex.store.table import Table
 if TYPE_CHECKING:
     from hierindex.models.adapters import LLMLike
     from hierindex.respond.engine import ReadingOrderEngine
-    from hierindex.retrieve.retriever import HierarchyRetriever
 
 
 EXTRACTIVE, TREE_SUMMARIZE, COMPACT = "extractive", "tree_summarize", "compact"
@@ -27,9 +26,9 @@ MODES = (  # of LlamaIndex, but for the first
 )
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
-ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
+COMPACT_TEMPLATES = {"text_qa_template", "refine_template"}  # of LlamaIndex's default mode
 DIRECT = {  # options of synthesizers that LlamaIndex's `as_query_engine` takes
-    *(*ANSWERING, "summary_template", "simple_template"),
+    *(*COMPACT_TEMPLATES, "summary_template", "simple_template"),
     *("use_async", "verbose", "streaming", "output_cls"),
 }
 EXTRACTS = {"answer_tokens", "min_score"}  # options of extractive answers
@@ -57,34 +56,6 @@ def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
     return mode
 
 
-def query_engine_of(
-    table: Table,
-    as_retriever: Callable[..., "HierarchyRetriever"],
-    *,
-    llm: "LLMLike | None" = None,
-    response_mode: str | None = None,
-    level: Level | Sequence[Level] | None = None,
-    synthesizer: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> "ReadingOrderEngine":
-    """Return a query engine; see `HierarchicalIndex.as_query_engine`.
-
-    Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
-    synthesizer can be given directly, and a mode ignores those of others. A template of "compact"
-    makes this the default mode.
-    """
-    from hierindex.respond.engine import query_engine
-
-    direct = {name: options.pop(name) for name in DIRECT & options.keys()}
-    if response_mode is None and any(map(direct.get, ANSWERING)):
-        response_mode = COMPACT
-    mode = choose_mode(response_mode, llm)
-    cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
-    made = as_retriever(level=level, **options)
-    answering = {**direct, **(synthesizer or {})}
-    return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
-
-
 def ask(
     table: Table,
     load: Callable[[], EmbedModel],
@@ -110,7 +81,7 @@ def ask(
             show(answer.answer)
         return answer
     from hierindex.models.adapters import as_llm, with_retries
-    from hierindex.respond.engine import answered, asked
+    from hierindex.respond.compare import answered, searched
     from hierindex.retrieve.retriever import HierarchyRetriever
 
     calls, model = Calls(), as_llm(llm) if mode in NEED_LLM else None
@@ -123,7 +94,7 @@ def ask(
             llm=engine_llm, response_mode=response_mode, synthesizer=given, **options
         )
         assert isinstance(engine.retriever, HierarchyRetriever)
-        return answered(asked(question, engine.retriever), engine, model, calls, show)
+        return answered(searched(question, engine.retriever), engine, model, calls, show)
 
     return answer_newest() if show else on_newest(answer_newest)()
 

@@ -19,7 +19,8 @@ from llama_index.core.types import TokenGen
 
 from hierindex.models.embedder import Embedder
 from hierindex.node import TITLES_BETWEEN, Quote, shared_section, titles_of
-from hierindex.respond.citation import Citation, Cited, CitedText, Part, numbers_in, written
+from hierindex.respond.answer import Citation
+from hierindex.respond.cited_text import Cited, CitedText, Part, numbers_in, written
 from hierindex.respond.quotable import ANNOUNCES, citation_of
 from hierindex.summarize.extractive import MIN_WORDS
 from hierindex.summarize.grounding import judged
@@ -77,15 +78,12 @@ Answer: """,
     )
 
 
-ANSWER = _answering()
-MERGE = _answering(
-    " What stands there without such lines are answers from other passages: keep their numbers."
-)
-
 TEMPLATES: dict[str, BasePromptTemplate] = {
-    "text_qa_template": ANSWER,
+    "text_qa_template": _answering(),
     "refine_template": REFINE,
-    "summary_template": MERGE,
+    "summary_template": _answering(
+        " What stands there without such lines are answers from other passages: keep their numbers."
+    ),
 }
 """By the name of a synthesizer's option."""
 

@@ -1,8 +1,8 @@
 """LlamaIndex query engines over a retriever, with or without a language model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -15,7 +15,7 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.llms import LLM, MockLLM
+from llama_index.core.llms import MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
@@ -33,28 +33,34 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
 
-from hierindex.errors import HierindexError, InputError
+from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike, as_llm, with_retries
-from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
-from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
-from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
-from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
-from hierindex.respond.citation import Citation
+from hierindex.respond.answer import listing_text
+from hierindex.respond.asking import (
+    COMPACT,
+    COMPACT_TEMPLATES,
+    DIRECT,
+    EXTRACTIVE,
+    TREE_SUMMARIZE,
+    WITHOUT_LLM,
+    choose_mode,
+)
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper, Passages
-from hierindex.respond.evidence import source_scores
-from hierindex.respond.extractive import from_others_said, no_answer
-from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.respond.extractive import from_others_text, no_answer
+from hierindex.respond.synthesizers import (
+    BoundedTreeSummarize,
+    ExtractiveSynthesizer,
+    read_in_threads,
+)
+from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.listing import Listing
-from hierindex.retrieve.named import unknown_names
-from hierindex.retrieve.question import in_reading_order
-from hierindex.retrieve.retrieval import Question, Retrieval
-from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
-from hierindex.store.generations import on_newest
+from hierindex.retrieve.retrieval import Retrieval
+from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
+from hierindex.retrieve.search import in_reading_order
+from hierindex.store.table import Table
 from hierindex.text_node import from_text_node
 from hierindex.threads import in_daemon_thread
-from hierindex.unsafe import beginning
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
@@ -70,7 +76,7 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
 }
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-MOST_TOLD = 300  # characters of another library's error
+MAX_ERROR = 300  # characters of another library's error
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -164,15 +170,15 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = super().synthesize(query, self._in_reading_order(nodes))
         if not isinstance(response, Response) or _is_refused(response):
             return None
-        said = from_others_said(getattr(nodes[0], "why", None))
+        said = from_others_text(getattr(nodes[0], "why", None))
         response.response, response.source_nodes = f"{said}{response.response}", nodes
         return response
 
     def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
         if self.retrieval is None:
             return None
-        question = Question(query.query_str, query.embedding or [])
-        return self.retrieval.listing(retrieved_of(question, nodes))
+        snapshots = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
+        return self.retrieval.listing(query.query_str, next(snapshots, None))
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return self.synthesize(query_bundle, self.retrieve(query_bundle))
@@ -187,7 +193,7 @@ def _is_refused(response: RESPONSE_TYPE) -> bool:
 
 def _with_listing(response: RESPONSE_TYPE, listing: Listing) -> RESPONSE_TYPE:
     """Add a listing to the metadata of a response, and its text below the response's."""
-    text = listing_said(listing, _is_refused(response))
+    text = listing_text(listing, _is_refused(response))
     response.metadata = {**(response.metadata or {}), "listing": asdict(listing)}
     if isinstance(response, Response):
         response.response = f"{response.response or ''}{text}"
@@ -256,6 +262,32 @@ def query_engine(
     return ReadingOrderEngine(retriever, kind(**options), citations=citations)
 
 
+def query_engine_of(
+    table: Table,
+    as_retriever: Callable[..., HierarchyRetriever],
+    *,
+    llm: LLMLike | None = None,
+    response_mode: str | None = None,
+    level: Level | Sequence[Level] | None = None,
+    synthesizer: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ReadingOrderEngine:
+    """Return a query engine; see `HierarchicalIndex.as_query_engine`.
+
+    Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
+    synthesizer can be given directly, and a mode ignores those of others. A template of "compact"
+    makes this the default mode.
+    """
+    direct = {name: options.pop(name) for name in DIRECT & options.keys()}
+    if response_mode is None and any(map(direct.get, COMPACT_TEMPLATES)):
+        response_mode = COMPACT
+    mode = choose_mode(response_mode, llm)
+    cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
+    made = as_retriever(level=level, **options)
+    answering = {**direct, **(synthesizer or {})}
+    return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
+
+
 def options_of(mode: str) -> set[str]:
     """Return the names of the options of a mode's synthesizer.
 
@@ -269,106 +301,3 @@ def options_of(mode: str) -> set[str]:
     if issubclass(kind, CANNOT_STREAM):
         names -= {"streaming"}
     return names - {"llm", "embed_model", "callback_manager", "options"}
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question with the nodes that a retriever returned, their scores, and seconds by stage."""
-
-    question: Question
-    nodes: list[NodeWithScore]
-    scores: dict[str, float]
-    seconds: dict[str, float]
-
-
-@on_newest
-def asked(question: str, retriever: HierarchyRetriever) -> Asked:
-    """Embed a question and retrieve nodes for it.
-
-    Raises
-    ------
-    InputError
-        If the question is empty.
-    ModelError, HierindexError
-        If the embedding model cannot be reached or fails.
-    """
-    watch = Stopwatch()
-    with watch("embed"):
-        asking = retriever.embedded(question)
-    with watch("search"):
-        nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-        known = source_scores(retrieved_of(asking, nodes), retriever.embed_model)
-    return Asked(asking, nodes, known, seconds_of(watch))
-
-
-def answered(
-    found: Asked,
-    engine: ReadingOrderEngine,
-    llm: LLM | None = None,
-    calls: Calls | None = None,
-    show: Callable[[str], object] | None = None,
-) -> Answer:
-    """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
-
-    `show` is called with each piece of the answer's text, for a stream as soon as it arrives.
-
-    Raises
-    ------
-    ModelError
-        If the language model cannot be reached or refuses.
-    HierindexError
-        If it fails otherwise, or LlamaIndex cannot use its answer.
-    """
-    watch, calls, retrieval = Stopwatch(), calls or Calls(), engine.retrieval
-    assert retrieval is not None
-    question, text = found.question, ""
-    with watch("respond"):
-        try:
-            query = QueryBundle(question.text, embedding=question.embedding)
-            response = engine.synthesize(query, found.nodes)
-            pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
-            for piece in pieces:
-                text += piece
-                if show is not None:
-                    show(piece)
-        except HierindexError:
-            raise
-        except ValueError as error:  # LlamaIndex's, of a full window or an answer that is no form
-            said = beginning(str(error), MOST_TOLD).rstrip(".")
-            raise HierindexError(f"No answer can be made: {said}.") from error
-    if llm is not None:
-        check_said(f"LLM {llm.metadata.model_name!r}", calls.made)
-    metadata, nodes = response.metadata or {}, response.source_nodes
-    refused = metadata.get("refused", not found.nodes)
-    listing = Listing(**metadata["listing"]) if "listing" in metadata else None
-    if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
-        text = f"{metadata['answer']}{listing_said(listing, refused)}"
-    retrieved, scores = retrieved_of(question, nodes), found.scores
-    if any(node.node_id not in scores for node in nodes):  # of other documents
-        scores = source_scores(retrieved, retrieval.embed_model)
-    return Answer(
-        answer=text,
-        answer_kind="extractive" if llm is None else "llm",
-        citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=sources_of(retrieved, scores),
-        usage=calls.usage,
-        seconds={**found.seconds, **seconds_of(watch)},
-        why=retrieved.why,
-        score=metadata.get("score"),
-        best=metadata.get("best") or None,
-        refused=refused,
-        missing=metadata.get("missing", []),
-        unknown=unknown_names(question.text, retrieval.store.snapshot()) if refused else {},
-        listing=listing,
-        unsupported=metadata.get("unsupported", []),
-        cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
-        passages=list(map(Passage.from_json, metadata.get("passages", []))),
-        calls=calls.made,
-    )
-
-
-def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
-    """Return the pieces of a stream, or the whole text, which may be empty."""
-    if isinstance(response, StreamingResponse):
-        return response.response_gen
-    return [str(response)] if getattr(response, "response", None) else []

@@ -13,8 +13,8 @@ from hierindex.core.ranking import Scale, cosines
 from hierindex.models.embedder import EmbedModel, unit_vectors
 from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
-from hierindex.retrieve.question import is_name
 from hierindex.retrieve.retrieval import Retrieved
+from hierindex.retrieve.search import is_name
 from hierindex.store.rows import matched_words
 from hierindex.text.characters import UNSPACED, folded
 from hierindex.text.words import (
@@ -50,7 +50,7 @@ WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionWords:
     """The words of a question, reduced to stems.
 
     `words` are the words with content, without question words. `numbers` and `names` are among
@@ -70,7 +70,7 @@ class Asked:
     def of(cls, question: str) -> Self:
         """Parse a question.
 
-        >>> asked = Asked.of("Where was Ada Lovelace in 1833?")
+        >>> asked = QuestionWords.of("Where was Ada Lovelace in 1833?")
         >>> [sorted(words) for words in (asked.words, asked.names, asked.numbers)]
         [['1833', 'ada', 'lovelac'], ['ada', 'lovelac'], ['1833']]
         """
@@ -117,26 +117,26 @@ class Asked:
         """Return whether a node is in another language than the question."""
         return is_foreign(node.metadata, self.language)
 
-    def lacks(self, told: Set[str]) -> frozenset[str]:
-        """Return the numbers and names that are missing from the stems `told`."""
-        return (self.numbers | self.names) - told
+    def lacks(self, stems: Set[str]) -> frozenset[str]:
+        """Return the numbers and names that are missing from some stems."""
+        return (self.numbers | self.names) - stems
 
-    def score(self, likeness: float, told: list[set[str]], *, across: bool = False) -> float:
+    def score(self, likeness: float, texts: list[set[str]], *, across: bool = False) -> float:
         """Return the probability that texts answer the question.
 
         Parameters
         ----------
         likeness : float
             Calibrated similarity of the question to the nearest sentence or text.
-        told : list of set of str
+        texts : list of set of str
             The stems of each text, the best text first.
         across : bool
             Whether the best text is in another language, so that shared words mean little.
         """
-        if not self.words or not told:
+        if not self.words or not texts:
             return 0.0
-        covered = max(len(self.words & stems) for stems in told) / len(self.words)
-        lacking = self.lacks(set().union(*told[:N_BEST]))
+        covered = max(len(self.words & stems) for stems in texts) / len(self.words)
+        lacking = self.lacks(set().union(*texts[:N_BEST]))
         lacks_number = not self.numbers.isdisjoint(lacking)
         sure = PAIR if self.language in ("ja", "zh") else 1.0
         lacks = max(lacks_number, sure * len(self.names & lacking) / max(len(self.names), 1))
@@ -184,7 +184,7 @@ def source_scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
     shares = Scale.of(Q @ A.T).shares(cosines(X, q))
     likeness = {row["id"]: float(share) for row, share in zip(rows, shares, strict=True)}
-    asked = Asked.of(question.text)
+    asked = QuestionWords.of(question.text)
     return {
         node.id: asked.score(
             likeness[node.id], [asked.stems(text_about(node))], across=asked.across(node)

@@ -12,22 +12,15 @@ from hierindex.models.embedder import Embedder, EmbedLike, unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
-from hierindex.respond.evidence import Asked, source_scores, text_about, words_in
+from hierindex.respond.answer import Answer, Passage, listing_text, seconds_of, sources_of
+from hierindex.respond.evidence import QuestionWords, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
-from hierindex.respond.quotable import (
-    NO_CONTENT,
-    Extract,
-    Unit,
-    passage_of,
-    units_of,
-    window,
-)
+from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
-from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import OF_OTHERS, Retrieval, Retrieved
+from hierindex.retrieve.search import in_reading_order
 from hierindex.retrieve.selection import WROTE
 from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
@@ -84,7 +77,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     units = units_of(nodes)
     if not units:
         return Extract([])
-    model, asked = embedder.embed_model, Asked.of(question.text)
+    model, asked = embedder.embed_model, QuestionWords.of(question.text)
     if retrieved.shares or about_the_whole(question.text, question.embedding, model):
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
@@ -115,7 +108,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
         lacking &= asked.numbers
     elif likeness.max() < SURE:
         absent = asked.words.difference(*known)
-        lacking |= _that_matter(question.text, asked, absent, embedder, scale)
+        lacking |= _important(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
         asked.score(
@@ -131,8 +124,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     )
 
 
-def _that_matter(
-    question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
+def _important(
+    question: str, asked: QuestionWords, absent: Set[str], embedder: Embedder, scale: Scale
 ) -> frozenset[str]:
     """Return the stems without which a question would mean something else."""
     words = [word for word in words_in(question) if asked.stem(word) in absent]
@@ -144,7 +137,7 @@ def _that_matter(
     return frozenset(asked.stem(words[i]) for i in np.flatnonzero(changed))
 
 
-def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
+def _words(asked: QuestionWords, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
     """Return the share of the question's words in each unit; rare words weigh more."""
     stems = [asked.stems(unit.text) for unit in units]
     has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
@@ -156,10 +149,10 @@ def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> F
     return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
 
 
-def _emphasises(text: str, asked: Asked) -> bool:
+def _emphasises(text: str, asked: QuestionWords) -> bool:
     """Return whether a text emphasises at least half of a question's words, and no others.
 
-    >>> _emphasises("A _trait object_ points to both.", Asked.of("What is a trait object?"))
+    >>> _emphasises("A _trait object_ points to both.", QuestionWords.of("What is a trait object?"))
     True
     """
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
@@ -261,24 +254,23 @@ class Extractive:
             retrieved = retrieval.find(asked)
         with watch("respond"):
             is_list = for_documents and not words  # of all documents
-            no_words = not has_content(question)
+            no_words, said = not has_content(question), ""
             if is_list or no_words:
-                said, extracted = "", Extract([], float(is_list), refused=no_words)
+                extracted = Extract([], float(is_list), refused=no_words)
             else:
-                said, extracted = "", self._read_in_order(retrieved)
+                extracted = self._read_in_order(retrieved)
             if extracted.refused and not no_words:
                 others = retrieval.others().find(asked)
                 from_others = self._read_in_order(others)
                 if not from_others.refused:
-                    said, retrieved, extracted = from_others_said(others.why), others, from_others
+                    said, retrieved, extracted = from_others_text(others.why), others, from_others
             known = source_scores(retrieved, self.embedder.embed_model)
-            as_asked = replace(retrieved, question=asked._replace(text=question))
-            listing = retrieval.listing(as_asked)
+            listing = retrieval.listing(question, retrieved.snapshot)
             refusal = NO_QUESTION if no_words else no_answer(retrieval)
             text = f"{said}{extracted.answer(refusal)}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=f"{text}{listing_said(listing, extracted.refused or is_list)}".strip(),
+            answer=f"{text}{listing_text(listing, extracted.refused or is_list)}".strip(),
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),
@@ -306,7 +298,7 @@ def has_content(question: str) -> bool:
     return is_name or len(words) > 2 or not SAY_NOTHING.issuperset(map(str.lower, words))
 
 
-def from_others_said(why: str | None) -> str:
+def from_others_text(why: str | None) -> str:
     """Return the introduction of an answer from other documents than the question names."""
     return f"{(why or '').removeprefix(OF_OTHERS)}; other documents have:\n\n"
 

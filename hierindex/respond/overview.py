@@ -1,23 +1,32 @@
-"""Answers to questions about the whole: the parts of the text, with sentences of each."""
+"""Overviews of an index: answers to questions about the whole, and the explorer's first page."""
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
-from itertools import groupby
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from hierindex.core.arguments import Ints1d
+from hierindex.core.forest import select_cut
+from hierindex.core.identity import file_of
 from hierindex.core.titles import first_words
 from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
-from hierindex.respond.quotable import Extract, Unit, follows, quoted
-from hierindex.retrieve.outline import name_of_part
-from hierindex.retrieve.question import of_documents
+from hierindex.respond.quotable import Extract, Unit, follows, quoted, units_of
+from hierindex.retrieve.named import titles_of_documents
+from hierindex.retrieve.outline import name_of_part, outline
 from hierindex.retrieve.retrieval import Retrieved
-from hierindex.store.filters import Filters
-from hierindex.store.snapshot import Snapshot
+from hierindex.retrieve.search import Search
+from hierindex.retrieve.tree import reading_order, whole_tree
+from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
-from hierindex.text.display import percent
+from hierindex.text.display import displayed, percent
 from hierindex.text.sentences import Sentence, tokens
 
 REST = 4  # of a budget, the part that names what is left out
@@ -26,6 +35,50 @@ MOST_OF_PART = 3  # sentences
 FOURTH = 4  # sentences of a part, of which one is quoted
 UNTITLED_PART = 1 / 8  # of the text of a document without headings
 MOST_TITLES = 70  # characters of the titles of a group
+
+BLOCKS = 240  # in a column
+FEW = 24  # parts of the text, which have room for words
+QUOTES = 6
+WORDS_OF_PART = 200  # about, from which its quote is chosen
+FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a file
+COLOURS = 7  # values of a key that have one of their own
+
+
+class Part(NamedTuple):
+    """A part of a text: one node, or consecutive nodes of one document under the same heading.
+
+    `name` is "" without headings, and `weight` the share of the text or else the score. `best` are
+    the positions of its units, the most informative first.
+    """
+
+    name: str
+    weight: float
+    best: list[int]
+
+
+WEIGHT = attrgetter("weight")
+
+
+def parts_of(
+    nodes: Sequence[Node],
+    units: Sequence[Unit],
+    weights: Sequence[float],
+    snapshot: Snapshot | None,
+    *,
+    are_shares: bool,
+) -> list[Part]:
+    """Return the parts of an overview in order, from the nodes, their units and their weights."""
+    weight = {k: weights[k] for k in dict.fromkeys(unit.node for unit in units)}
+    runs = _runs(nodes, weight, are_shares)
+    run_of = {k: i for i, run in enumerate(runs) for k in run}
+    at = {
+        Sentence(text, quote.at, quote.to, quote, run_of[k], kind, name_of_part(nodes[k])): i
+        for i, (k, _, kind, text, quote, _) in enumerate(units)
+    }
+    ranked = SalientSentences().ranked([*at])
+    best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
+    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
+    return [Part(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()]
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
@@ -37,39 +90,28 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     text, and the titles of its children.
     """
     nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
-    weight = {
-        k: shares.get(nodes[k].id, retrieved.found[k].score)
-        for k in dict.fromkeys(unit.node for unit in units)
-    }
-    parts = _parts(nodes, weight, bool(shares))
-    part_of = {k: i for i, part in enumerate(parts) for k in part}
-    at = {
-        Sentence(text, quote.at, quote.to, quote, part_of[k], kind, name_of_part(nodes[k])): i
-        for i, (k, _, kind, text, quote, _) in enumerate(units)
-    }
-    ranked = SalientSentences().ranked([*at])
-    best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
-    if len(parts) == 1 == len(parts[0]):
-        (first, *_), node = best[0], nodes[parts[0][0]]
-        lead = _lead(name_of_part(node), weight[parts[0][0]] if shares else None)
+    weights = [shares.get(node.id, score) for node, score in retrieved.found]
+    parts = parts_of(nodes, units, weights, retrieved.snapshot, are_shares=bool(shares))
+    if len({unit.node for unit in units}) == 1:
+        first = parts[0].best[0]
+        node = nodes[units[first].node]
+        lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
-    share = {i: sum(weight[k] for k in parts[i]) for i in best}
-    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, retrieved.snapshot)
-    leads = {i: _lead(name, share[i] if shares and name else None) for i, name in names.items()}
+    leads = [_lead(part.name, part.weight if shares and part.name else None) for part in parts]
 
-    def most(i: int) -> int:
-        return max(1, min(MOST_OF_PART, round(10 * share[i]), len(best[i]) // FOURTH))
+    def most(part: Part) -> int:
+        return max(1, min(MOST_OF_PART, round(10 * part.weight), len(part.best) // FOURTH))
 
     lines = [
-        (n, -share[i], i, first)
-        for i, each in best.items()
-        for n, first in enumerate(each[: most(i) if shares else 1])
+        (n, -part.weight, i, first)
+        for i, part in enumerate(parts)
+        for n, first in enumerate(part.best[: most(part) if shares else 1])
     ]
     lines.sort()
     costs = budget.count([f"{leads[i] * (n == 0)} {units[first].text}" for n, _, i, first in lines])
     room, kept = budget.max_tokens, defaultdict[int, list[int]](list)
-    if sum(costs[: len(best)]) > room:
+    if sum(costs[: len(parts)]) > room:
         room -= room // REST
     for (n, _, i, first), cost in zip(lines, costs.tolist(), strict=True):
         if not kept or (cost <= room and (n == 0 or i in kept)):
@@ -80,14 +122,15 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         for i in sorted(kept)
         for n, first in enumerate(sorted(kept[i]))
     ]
-    left = [i for _, i in sorted((-share[i], i) for i in best if i not in kept)]
-    of_left = sum(share[i] for i in left) if shares else None
-    more = _more([names[i] or "" for i in left], of_left, budget)
+    left = [part for i, part in enumerate(parts) if i not in kept]
+    left.sort(key=WEIGHT, reverse=True)
+    of_left = sum(part.weight for part in left) if shares else None
+    more = _more([part.name for part in left], of_left, budget)
     return Extract(passages, 1.0, more, after_lead=" ")
 
 
-def _parts(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) -> list[list[int]]:
-    """Return the parts of an overview, each as the positions of its nodes, in order.
+def _runs(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) -> list[list[int]]:
+    """Return the nodes of each part by their positions, in order.
 
     Consecutive nodes of one document are joined if they have the same heading, and up to an eighth
     of the text if the document has no headings.
@@ -120,21 +163,12 @@ def _names(
         return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
     quoted_from = {i: unit.quote.source for i, unit in first.items()}
     documents = {span.document for span in quoted_from.values() if span}
-    title_of = _document_titles(snapshot, documents) if snapshot else {}
+    title_of = titles_of_documents(snapshot, [*documents]) if snapshot else {}
     return {
         i: _titles(node, title_of.get(span.document, "") if (span := quoted_from[i]) else "")
         or names[i]
         for i, node in named.items()
     }
-
-
-def _document_titles(snapshot: Snapshot, documents: Set[str]) -> dict[str, str]:
-    """Return the titles of those documents that have one."""
-    of = Filters((of_documents([*documents]),))
-    where, columns = snapshot.of_each_document, ("id", "documents", "metadata")
-    rows = snapshot.rows(filters=of, where=where, columns=columns)
-    titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
-    return {document: " ".join(str(title).split()) for document, title in titles.items() if title}
 
 
 def _titles(node: Node, first: str) -> str:
@@ -197,3 +231,186 @@ def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str
     while listed and budget.count([f"{said}: {'; '.join(listed)}"])[0] > most:
         listed.pop()
     return f"{said}: {'; '.join(listed)}" if listed else said
+
+
+@once
+def overview_of_all(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the overview of an index; see `overview_of`. Cached."""
+    return overview_of(snapshot)
+
+
+def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
+    """Return an overview of an index or of the node `of`: blocks, quotes, and questions to ask.
+
+    There are up to three `columns`. The nodes of a column together cover all text, in reading
+    order: few groups, more groups, documents, or parts of documents. A `share` is a share of the
+    text. `keys` are properties that distinguish documents, each with its most frequent `values`:
+    the folder, the type of the file, or a metadata key. The `values` of a block are
+    indices into these lists, one for each key, for the value that most of its documents have; None
+    if that value is not listed. `quotes` are from the largest parts, `parts` is the number of all
+    parts, and `questions` are about the largest documents or sections.
+    """
+    order, tree = reading_order(snapshot), whole_tree(snapshot)
+    forest, icicle = tree.forest, order.icicle
+    inside = np.zeros(len(tree.ids), dtype=np.bool_)
+    inside[icicle.row[icicle.part(None if of is None else order.position(of))]] = True
+    text = np.where(inside & forest.is_text, tree.n_tokens, 0)
+    if not text.any():
+        numbers = {"documents": 0, "tokens": 0, "parts": 0}
+        return {**numbers, "columns": [], "keys": [], "quotes": [], "questions": []}
+    share = forest.summed(text) / text.sum()
+    inside &= share > 0
+    document = forest.highest(tree.is_whole & inside)
+    groups = inside & (document == -1)
+    tops = groups | (inside & (document == np.arange(len(document))))
+    cuts = list[list[int]]()  # each of more nodes than the one before
+    for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
+        before = len(cuts[-1]) if cuts else 1
+        rows = select_cut(forest, share, may, groups, most)
+        if before < min(FEW + 1, len(rows)):
+            cuts.append(sorted(rows.tolist(), key=icicle.position))
+    columns = cuts[:3] or [rows.tolist()]
+    ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
+    found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
+    nodes = {node["id"]: node for node in found}
+    documents = sorted({each for node in found for each in node["documents"]})
+    properties = _properties(snapshot, documents)
+    keys = _keys(properties)
+
+    def block(row: int) -> dict[str, Any]:
+        node = nodes[tree.ids[row].as_py()]
+        return {
+            "id": node["id"],
+            "title": node["title"],
+            "level": node["level"],
+            "document": node["whole_document"] or None,
+            "documents": len(node["documents"]),
+            "share": round(float(share[row]), 6),
+            "values": [
+                values.index(value) if value in values else None
+                for key, values in keys.items()
+                for value in [_commonest(properties[key], node["documents"])]
+            ],
+        }
+
+    blocks = [[*map(block, column)] for column in columns]
+    quotes, n_parts = _quotes(snapshot, of, properties.get(TITLE, {}))
+    return {
+        "columns": blocks,
+        "documents": len(documents),
+        "tokens": int(text.sum()),
+        "keys": [{"key": key, "values": values} for key, values in keys.items()],
+        "quotes": quotes,
+        "parts": n_parts,
+        "questions": _questions([each for column in blocks for each in column]),
+    }
+
+
+def _quotes(
+    snapshot: Snapshot, of: str | None, titles: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], int]:
+    """Return a sentence of each of the largest parts, and the number of parts.
+
+    A sentence has the name, the share and the node of its part, and its position.
+    """
+    found = outline(
+        Search(snapshot, "", []),
+        WORDS_OF_PART * FEW,
+        of=None if of is None else [of],
+        most=FEW,
+        whole=True,
+        count=_count_words,
+    )
+    nodes, shares = [node for node, _ in found], [share for _, share in found]
+    units = [unit for unit in units_of(nodes) if unit.kind != "about"]
+    parts = parts_of(nodes, units, shares, snapshot, are_shares=True)
+    parts.sort(key=WEIGHT, reverse=True)
+    quotes = list[dict[str, Any]]()
+    for part in parts[:QUOTES]:
+        unit = units[part.best[0]]
+        node = nodes[unit.node]
+        if source := unit.quote.source:
+            about = {
+                "node": node.id,
+                "name": part.name or name_of_part(node),
+                "share": part.weight,
+                "text": " ".join(displayed(unit.text).split()),
+                "title": titles.get(source.document, ""),
+            }
+            quotes.append({**source.to_json(), **about})
+    return quotes, len(parts)
+
+
+def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a question about the whole, and two about the largest documents or sections.
+
+    Titles that are questions come first.
+    """
+
+    def rank(block: dict[str, Any]) -> tuple[bool, bool, float]:
+        return not block["title"].endswith("?"), not block["document"], -block["share"]
+
+    titled = [
+        each for each in blocks if each["documents"] == 1 and (each["level"] or each["document"])
+    ]
+    titles = dict.fromkeys(block["title"] for block in sorted(titled, key=rank))
+    asked = (title if title.endswith("?") else f"What is “{title}” about?" for title in titles)
+    return ["What is this about?", *islice(asked, 2)]
+
+
+def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the values of documents by key: the folder, the type of the file, and metadata."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    of_each = defaultdict[str, dict[str, str]](dict)
+    of_each["folder"] = folders_of(documents)
+    for each in documents:
+        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
+    lists = rows["documents"].combine_chunks()
+    metadata = rows["metadata"].take(pc.list_parent_indices(lists))
+    pairs = pa.table({"document": lists.flatten(), "metadata": metadata})
+    for pair in pairs.group_by(pairs.column_names, use_threads=False).aggregate([]).to_pylist():
+        if (document := pair["document"]) in of_each["folder"]:
+            for key, value in json.loads(pair["metadata"]).items():
+                if isinstance(value, str | int) and key not in FILE:
+                    of_each[key][document] = str(value)
+    return of_each
+
+
+def _keys(properties: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the commonest values of each key that divides documents, the most frequent first.
+
+    A key is kept if it has at least two values and at most one for two documents, and its seven
+    commonest values cover half of them.
+    """
+    keys = dict[str, list[str]]()
+    for key, of in properties.items():
+        numbers = Counter(of.values())
+        common = numbers.most_common(COLOURS)
+        others = len(of) - sum(n for _, n in common)
+        if len(common) > 1 and 2 * max(len(numbers), others) <= len(of):
+            keys[key] = [value for value, _ in common]
+    return keys
+
+
+def _count_words(texts: Sequence[str]) -> Ints1d:
+    """Return the numbers of words: loading a tokenizer takes longer than the rest."""
+    return np.array([len(tokens(text)) for text in texts], dtype=np.int64)
+
+
+def _commonest(of: Mapping[str, str], documents: Iterable[str]) -> str:
+    return Counter(of.get(each, "") for each in documents).most_common(1)[0][0]
+
+
+def folders_of(documents: Iterable[str]) -> dict[str, str]:
+    """Return the folder of each document below the common folder of all, "" for the common one.
+
+    >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
+    {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
+    """
+    parts = {each: PurePosixPath(each).parts[:-1] for each in documents}
+    names = [*zip(*parts.values(), strict=False)]
+    common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
+    return {each: "".join(part[common : common + 1]) for each, part in parts.items()}

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hierindex.node import TITLE, Node, Quote, Span
-from hierindex.respond.answer import Passage
-from hierindex.respond.citation import Citation
+from hierindex.respond.answer import Citation, Passage
 from hierindex.store.rows import DATE, PEOPLE
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
@@ -92,9 +91,9 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
     for i, node in enumerate(nodes):
         quotes = node.quotes or (Quote(0, len(node.text), None),)
         starts = [quote.at for quote in quotes]
-        if node.documents not in known and (told := _told_of(node)):
+        if node.documents not in known and (facts := _facts_about(node)):
             start = Quote(0, 0, Span(node.documents[0], 0, 0))
-            units.append(Unit(i, n_blocks, "about", told, start, 0))
+            units.append(Unit(i, n_blocks, "about", facts, start, 0))
             n_blocks += 1
         known.add(node.documents)
         for block in blocks_of(node):
@@ -108,22 +107,22 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
     return units
 
 
-def _told_of(node: Node) -> str:
+def _facts_about(node: Node) -> str:
     """Return the author and date of a chunk's document as a record; empty if unknown."""
     if node.level or len(node.documents) != 1:
         return ""
-    told = {
+    facts = {
         key: beginning(
             ", ".join(map(str, value)) if isinstance(value, list) else str(value), MAX_VALUE
         )
         for key in ABOUT
         if (value := node.metadata.get(key))
     }
-    if told.keys().isdisjoint(PEOPLE):
+    if facts.keys().isdisjoint(PEOPLE):
         return ""
-    if "from" in told and TITLE in told:
-        told = {"subject": told.pop(TITLE), **told}
-    return "; ".join(f"{key}: {value}" for key, value in told.items())
+    if "from" in facts and TITLE in facts:
+        facts = {"subject": facts.pop(TITLE), **facts}
+    return "; ".join(f"{key}: {value}" for key, value in facts.items())
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:

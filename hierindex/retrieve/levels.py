@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
 from hierindex.node import SECTION, SECTIONS, shared_section
-from hierindex.retrieve.question import cuts
+from hierindex.retrieve.search import cuts
 from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters, Prefilter, having
 from hierindex.store.snapshot import Snapshot, once

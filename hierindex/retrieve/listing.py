@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.retrieve.named import ORDINARY, titles_of_documents
-from hierindex.retrieve.question import Search, cuts
+from hierindex.retrieve.search import Search, cuts
 from hierindex.store.search import having
 from hierindex.text.display import counted
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
@@ -112,8 +112,7 @@ def listing(search: Search) -> Listing | None:
         for word in sorted(asked, key=alone.__getitem__):
             if (found := _chunks(search, [*words, word])).num_rows:
                 words, rows = [*words, word], found
-    of_chunks = sorted(each for of in rows["documents"].to_pylist() for each in of)
-    documents = dict(Counter(of_chunks).most_common())
+    documents = dict(_numbers(rows).most_common())
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:
@@ -147,22 +146,28 @@ def asked_of(question: str) -> Asked:
 
 def _every_document(search: Search) -> Listing:
     """List all documents that pass the filters, with their titles."""
-    scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
-    rows = scope.rows(search.snapshot.select(*scope.columns, where=scope.where))
-    documents = Counter(each for of in rows["documents"].to_pylist() for each in of)
-    shown = sorted(documents)[:MOST_TITLES]
+    rows = _chunks(search, [])
+    documents = _numbers(rows)
+    shown = [*documents][:MOST_TITLES]
     titles = titles_of_documents(search.snapshot, shown)
     named = [f"- {titles[each]} ({each})" if each in titles else f"- {each}" for each in shown]
     named += [f"- and {more:,} more"] if (more := len(documents) - len(shown)) else []
     n_documents = counted(len(documents), "document")
     text = "\n".join([f"{n_documents}{' with the filters' * bool(search.filters)}:", *named])
-    return Listing(text, [], [], rows.num_rows, dict(sorted(documents.items())))
+    return Listing(text, [], [], rows.num_rows, dict(documents))
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
-    """Return the chunks that contain all words."""
-    filters = search.filters_within(cuts([0]))
-    return having(search.snapshot.scope(filters, columns=("documents",)), words)
+    """Return the chunks that pass the filters and contain all words."""
+    scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
+    if words:
+        return having(scope, words)
+    return scope.rows(search.snapshot.select(*scope.columns, where=scope.where))
+
+
+def _numbers(chunks: "pa.Table") -> Counter[str]:
+    """Return the number of chunks of each document, by document id."""
+    return Counter(sorted(each for of in chunks["documents"].to_pylist() for each in of))
 
 
 def _named(documents: Mapping[str, int]) -> str:

@@ -153,7 +153,7 @@ def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) 
 def title_in(row: dict[str, Any]) -> str | None:
     """Return the title of a row's document from its metadata, or None."""
     title = json.loads(row["metadata"]).get(TITLE)
-    return title if isinstance(title, str) else None
+    return " ".join(title.split()) if isinstance(title, str) else None
 
 
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:

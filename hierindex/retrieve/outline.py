@@ -1,24 +1,25 @@
 """Outlines: selected sentences from the parts of an index, within a token budget."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hierindex.core.arguments import Floats1d, Ints1d
-from hierindex.core.forest import Forest, Mask, select_cut, shares
+from hierindex.core.forest import select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
-from hierindex.retrieve.question import Search, of_documents
+from hierindex.retrieve.search import Search
 from hierindex.retrieve.selection import without_copies
-from hierindex.store.filters import Filters, Prefilter, prefilter
-from hierindex.store.snapshot import Snapshot, once
+from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
+from hierindex.store.filters import Prefilter, of_documents
+from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, CountTokens, joined
 from hierindex.text.sentences import Sentence, split_sentences
@@ -28,18 +29,6 @@ if TYPE_CHECKING:
 
 LINE = 20  # tokens, about, for which an outline has one more part
 MANY = 1000  # documents; for nodes of more, all rows are read
-COLUMNS = ("id", "level", "n_tokens", "parent_ids", "whole_document")
-
-
-class Tree(NamedTuple):
-    """The rows of a tree that may be selected, in the order of their ids."""
-
-    ids: "pa.ChunkedArray"
-    n_tokens: Ints1d
-    """By the embedding model, at least 1."""
-    forest: Forest
-    is_whole: Mask
-    """Which rows are whole documents."""
 
 
 def outline(
@@ -102,8 +91,8 @@ def outline(
         tree, where = whole_tree(snapshot), Prefilter()
     else:
         documents, node_ids, where = _named(snapshot, of)
-        rows = snapshot.select(*COLUMNS, "documents", where=where)
-        tree = _tree(rows, documents, node_ids)
+        rows = snapshot.select(*TREE_COLUMNS, "documents", where=where)
+        tree = tree_of(rows, documents, node_ids)
     forest = tree.forest
     if not forest.is_text.any():
         return []
@@ -126,10 +115,10 @@ def outline(
     nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
     found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
     counted = Budget(budget, count or _count_tokens)
-    return told(sorted(without_copies(found, search), key=_place), counted)
+    return excerpts(sorted(without_copies(found, search), key=_place), counted)
 
 
-def told(found: Sequence[Found], budget: Budget) -> list[Found]:
+def excerpts(found: Sequence[Found], budget: Budget) -> list[Found]:
     """Return the parts with their selected sentences; parts without any are left out.
 
     Raises
@@ -183,24 +172,6 @@ def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:
     return replace(node, text=text, quotes=tuple(quotes))
 
 
-@once
-def whole_tree(snapshot: Snapshot) -> Tree:
-    """Return the tree of all rows. Cached: 60 MB for a million."""
-    return _tree(snapshot.select(*COLUMNS))
-
-
-def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
-    """Return the tree of some rows, or of the rows inside documents and nodes."""
-    import pyarrow.compute as pc
-
-    rows = rows.sort_by("id").combine_chunks()
-    if of:
-        rows = rows.filter(_inside(rows, *of)).combine_chunks()
-    n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
-    is_whole = pc.not_equal(rows["whole_document"], "").to_numpy()
-    return Tree(rows["id"], n_tokens, _forest(rows), is_whole)
-
-
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
     """Return the ids of documents, the ids of nodes, and a condition that their rows meet."""
     rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
@@ -210,7 +181,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
     of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
-    where = prefilter(Filters((of_documents([*every]),))) if len(every) <= MANY else Prefilter()
+    where = of_documents(every) if len(every) <= MANY else Prefilter()
     return documents, node_ids, where
 
 
@@ -227,46 +198,6 @@ def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats
         similarities.append(cosines(X, q))
     row = pc.index_in(ids, pa.chunked_array(read, pa.string())).to_numpy()
     return np.asarray(np.concatenate(similarities)[row])
-
-
-def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
-    """Return a mask of rows with text of these documents alone, and of these nodes' subtrees."""
-    import pyarrow.compute as pc
-
-    inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
-    other = ~is_in(lists.flatten(), documents)
-    inside[np.array(pc.list_parent_indices(lists))[other]] = False
-    under, (child, parent) = is_in(rows["id"], node_ids), _links(rows)
-    for _ in pc.unique(rows["level"]):  # as often as there are levels to go down
-        under[child[under[parent]]] = True
-    return inside | under
-
-
-def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
-    """Return each child among some rows with its parent there, the strongest parent first."""
-    import pyarrow.compute as pc
-
-    lists = rows["parent_ids"].combine_chunks()
-    child = np.array(pc.list_parent_indices(lists), dtype=np.int64)
-    parent = np.array(pc.index_in(lists.flatten(), rows["id"]).fill_null(-1), dtype=np.int64)
-    return child[parent >= 0], parent[parent >= 0]
-
-
-def is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
-    """Return a mask of the ids that are among some values, (n_ids,)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return np.array(pc.is_in(ids, pa.array(values, pa.string())), dtype=np.bool_)
-
-
-def _forest(rows: "pa.Table") -> Forest:
-    """Return the tree of the strongest parents among some rows."""
-    level, (child, parent) = rows["level"].to_numpy(), _links(rows)
-    above = level[parent] > level[child]
-    strongest = np.full(len(rows), -1)
-    strongest[child[above][::-1]] = parent[above][::-1]  # a child's first parent is written last
-    return Forest(strongest, level)
 
 
 def _place(found: Found) -> tuple[str, int]:

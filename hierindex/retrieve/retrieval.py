@@ -1,7 +1,7 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -23,7 +23,7 @@ from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numb
 from hierindex.retrieve.listing import Listing, asked_of, listing
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import BY, By, Search, of_documents
+from hierindex.retrieve.search import BY, By, Search, of_documents
 from hierindex.retrieve.selection import (
     all_of_documents,
     best_of_documents,
@@ -245,13 +245,11 @@ class Retrieval:
     def _known_filters(self, snapshot: Snapshot) -> Filters | None:
         return self._filters and with_known_keys(snapshot, self._filters, strict=True)
 
-    def listing(self, retrieved: Retrieved) -> Listing | None:
+    def listing(self, question: str, snapshot: Snapshot | None) -> Listing | None:
         """Return all documents with the words of a question that counts or lists, or None."""
-        snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
-        filters = self._known_filters(snapshot)
-        return listing(Search(snapshot, *retrieved.question, filters=filters))
+        return listing(Search(snapshot, question, [], filters=self._known_filters(snapshot)))
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
         """Return the chosen outline, the largest share first.
@@ -383,3 +381,30 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     said = READS.replace("reads", "does not read")
     of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
+
+
+@on_newest
+def outlined(
+    table: "Table",
+    load: Callable[[], EmbedModel],
+    budget: int,
+    question: str | None = None,
+    of: str | Iterable[str] | None = None,
+    filters: "MetadataFilters | Filters | None" = None,
+) -> Retrieved:
+    """Return the nodes of an outline; see `HierarchicalIndex.outline`.
+
+    `load` returns the embedding model, which only a question needs.
+    """
+    require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+    named = None if of is None else [of] if isinstance(of, str) else [*of]
+    known = Filters.of(filters)
+    if question is not None:
+        retrieval = Retrieval(table, load(), filters=known)
+        search = retrieval.search(retrieval.embedded(question))
+    else:
+        snapshot = table.snapshot()
+        known = known and with_known_keys(snapshot, known, strict=True)
+        search = Search(snapshot, "", [], filters=known)
+    found = outline(search, budget, of=named, question=question is not None)
+    return Retrieved(Question(question or "", search.embedding), search.snapshot, found)

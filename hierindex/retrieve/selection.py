@@ -11,7 +11,7 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import PREFIX, Found, Quote, Span
-from hierindex.retrieve.question import LEVEL, Search, cuts, of_documents
+from hierindex.retrieve.search import LEVEL, Search, cuts, of_documents
 from hierindex.store.filtering import without_a_passing_chunk
 from hierindex.store.filters import Filter, by_texts
 from hierindex.store.rows import node_of, quotes_in

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from hierindex.errors import NotFoundError
 from hierindex.node import Node, Span
-from hierindex.retrieve.question import cuts, of_documents
-from hierindex.store.filters import Filters
+from hierindex.store.filters import CHUNKS, of_documents
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
@@ -173,9 +172,8 @@ def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:
 
 def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretch]]:
     """Return the stretches of documents' texts, without the gaps."""
-    filters = Filters((cuts([0]), of_documents([*documents])))
-    rows = snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
-    found = stretches_in(rows)
+    where = CHUNKS & of_documents(documents)
+    found = stretches_in(snapshot.select(*COLUMNS, where=where).to_pylist() if documents else [])
     return {document: found.get(document, []) for document in documents}
 
 

@@ -19,10 +19,8 @@ from hierindex.errors import InputError, extra
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
-from hierindex.retrieve.conditions import BEGINS, known_filters
-from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
-from hierindex.retrieve.retrieval import LETTER
+from hierindex.retrieve.retrieval import LETTER, outlined
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.settings import (
     CONTEXT,
@@ -35,6 +33,7 @@ from hierindex.settings import (
     Score,
     SearchSettings,
 )
+from hierindex.store.filtering import BEGINS, known_filters
 from hierindex.store.snapshot import Snapshot
 
 with extra("serve", "The server needs"):

@@ -9,12 +9,14 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hierindex.errors import NotFoundError, nearest
+from hierindex.errors import InputError, NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
     CHUNKS,
@@ -27,6 +29,7 @@ from hierindex.store.filters import (
     SUMMARIES,
     Filter,
     Filters,
+    Op,
     Part,
     Prefilter,
     by_ids,
@@ -53,6 +56,11 @@ FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # column
 FAMILY = "id", "parent_ids", "child_ids", "stale"  # columns that `incomplete` reads
 LEVEL = PREFIX + "level"
 MOST_LISTED = 20
+
+CONTAINED: Op = "text_match_insensitive"
+COMPARED: dict[str, Op] = {">": ">", ">=": ">=", "<": "<", "<=": "<=", "~": CONTAINED}
+BEGINS = "^[^=!<>~]+(!=|[<>=~])"  # a condition, for descriptions
+CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 
 @dataclass(frozen=True)
@@ -276,3 +284,43 @@ def metadata_keys(snapshot: "Snapshot") -> list[str]:
         values = filtered_by(row).items()
         counts.update(key for key, value in values if value is not None and key not in OURS)
     return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def known_filters(conditions: Sequence[str] | None, snapshot: "Snapshot") -> Filters | None:
+    """Return filters written as conditions, such as "author=Ada"; None without conditions.
+
+    All conditions must hold. `=` also matches a list that contains the value; `~` matches a string
+    that contains it, ignoring case. Numeric values are compared as numbers; `=` also compares them
+    as strings.
+
+    Raises
+    ------
+    InputError
+        If a condition cannot be parsed, or no chunk has its key.
+    """
+    if not conditions:
+        return None
+    return with_known_keys(snapshot, Filters(tuple(map(_filter, conditions))), strict=True)
+
+
+def _filter(condition: str) -> Part:
+    parts = CONDITION.fullmatch(condition)
+    if parts is None:
+        raise InputError(
+            f"A filter is KEY=VALUE (or !=, <, <=, >, >=, ~ instead of =), got {condition!r}."
+        )
+    key, sign, text = parts["key"], parts["sign"], parts["value"]
+    number = _number(text)
+    if sign in COMPARED:
+        value = text if sign == "~" or number is None else number
+        return Filter(key, value, COMPARED[sign])
+    same = (Filter(key, [value], "any") for value in (text, number) if value is not None)
+    return Filters(tuple(same), "or" if sign == "=" else "not")
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        with suppress(ValueError):
+            number = kind(text)
+            return number if isfinite(number) else None
+    return None

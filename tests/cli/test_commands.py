@@ -34,7 +34,7 @@ from hierindex.errors import InputError
 from hierindex.export.files import new
 from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING
-from hierindex.respond.extractive_synthesizer import MIN_SCORE
+from hierindex.respond.synthesizers import MIN_SCORE
 from hierindex.retrieve.retrieval import TOP_K
 from hierindex.settings import CONTEXT, NAMES
 

@@ -23,8 +23,7 @@ from hierindex.evaluate.measures import (
 )
 from hierindex.evaluate.measures import held as measured
 from hierindex.models.record import Usage
-from hierindex.respond.answer import Answer
-from hierindex.respond.citation import Citation
+from hierindex.respond.answer import Answer, Citation
 
 WORDS = "one two three four five six seven eight nine ten"  # a token each
 TEXTS = {"d": WORDS, "e": "other words"}

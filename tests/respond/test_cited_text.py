@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.respond.citation import Cited, CitedText
+from hierindex.respond.cited_text import Cited, CitedText
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation

@@ -10,9 +10,9 @@ from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import ResponseMode
 from loopback import LoopbackServer
-from respond.asking import QUESTION, usage_of
+from respond.asking import QUESTION, query, serve, usage_of
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, Node
 from hierindex.errors import InputError, ModelError
 from hierindex.respond.asking import MODES, NEED_LLM, WITHOUT_LLM
 from hierindex.respond.extractive import NO_ANSWER
@@ -119,17 +119,18 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     assert (given.sources, given.citations) == ([], [])
 
 
+CHUNKS = "; without a level, the chunks are searched"
 NOBODY = where(author="nobody")
 
 
 @pytest.mark.parametrize(
     ("options", "searched"),
     [
-        ({"mode": "collapsed"}, "in the index"),
-        ({"level": 1}, "at level 1"),
-        ({"level": ["top", "chunks"]}, "at level 0 or 'top'"),
-        ({"filters": NOBODY}, "in the index that passes the filters"),
-        ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters"),
+        ({"mode": "collapsed"}, "in the index answers this"),
+        ({"level": 1}, f"at level 1 answers this{CHUNKS}"),
+        ({"level": ["top", "chunks"]}, f"at level 0 or 'top' answers this{CHUNKS}"),
+        ({"filters": NOBODY}, "in the index that passes the filters answers this"),
+        ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters answers this"),
     ],
 )
 def test_a_refusal_says_what_was_searched(index, server, options, searched):
@@ -147,3 +148,54 @@ def test_a_refusal_says_what_was_searched(index, server, options, searched):
 def test_a_model_is_one_of_llama_indexs(index):
     with pytest.raises(InputError, match=r"llm must be one of .* models or a function, got 'gpt'"):
         index.as_query_engine(llm="gpt")
+
+
+def place(found):
+    span = Node.of(found).citations[0]
+    return span.document, span.start
+
+
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
+@pytest.mark.parametrize("way", ["plain", "async"])
+def test_a_prompt_is_in_reading_order_and_sources_are_best_first(index, mode, way):
+    options = {"level": 0, "top_k": 6}
+    found = index.as_retriever(**options).retrieve(QUESTION)
+    assert [place(n) for n in found] != sorted(place(n) for n in found)
+
+    def engine_of(llm):
+        return index.as_query_engine(llm=llm, response_mode=mode, **options)
+
+    with serve() as server:
+        _, response = query(server, engine_of, way)
+        prompt = server.requests[0].prompt
+    assert [n.node_id for n in response.source_nodes] == [n.node_id for n in found]
+    documents = list(dict.fromkeys(place(n)[0] for n in found))  # the best first
+    read = sorted(found, key=lambda n: (documents.index(place(n)[0]), place(n)[1]))
+    at = [prompt.index(n.text) for n in read]
+    assert at == sorted(at)
+
+
+class Reverse(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        return nodes[::-1]
+
+
+def test_a_prompt_keeps_the_order_of_postprocessors(index):
+    options = {"level": 0, "top_k": 4}
+    expected = [n.text for n in reversed(index.as_retriever(**options).retrieve(QUESTION))]
+
+    def read(**postprocessors):
+        given = {"response_mode": "context_only", **options, **postprocessors}
+        shown = str(index.as_query_engine(**given).query(QUESTION))
+        return sorted(expected, key=shown.index)
+
+    assert read(postprocessors=[Reverse()]) == read(node_postprocessors=[Reverse()]) == expected
+    assert read() != expected
+
+
+def test_an_engine_with_another_retriever_reads_in_the_same_order(index):
+    few, more = (
+        index.as_query_engine(level=0, top_k=k, response_mode="context_only") for k in (2, 6)
+    )
+    other = few.with_retriever(index.as_retriever(level=0, top_k=6))
+    assert str(other.query(QUESTION)) == str(more.query(QUESTION))

@@ -6,8 +6,8 @@ from store.trees import NOUNS
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, load_embed_model
 from hierindex.respond.answer import sources_of
-from hierindex.respond.engine import asked
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, source_scores
+from hierindex.respond.compare import searched
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, QuestionWords, source_scores
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
 
@@ -16,12 +16,12 @@ WAYS = ("dense", "text", "hybrid", "context")
 
 
 def score(question, *texts, likeness=0.5):
-    asked = Asked.of(question)
+    asked = QuestionWords.of(question)
     return asked.score(likeness, [asked.stems(text) for text in texts])
 
 
 def stems(question, words):
-    return set().union(*(Asked.of(question).stems(word) for word in words))
+    return set().union(*(QuestionWords.of(question).stems(word) for word in words))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def stems(question, words):
     ],
 )
 def test_numbers_of_a_question(question, numbers):
-    assert Asked.of(question).numbers == numbers
+    assert QuestionWords.of(question).numbers == numbers
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_numbers_of_a_question(question, numbers):
     ],
 )
 def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, names):
-    assert Asked.of(question).names == stems(question, names)
+    assert QuestionWords.of(question).names == stems(question, names)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, 
     ],
 )
 def test_nothing_but_words_is_a_lookup(question, is_lookup):
-    assert Asked.of(question).is_lookup == is_lookup
+    assert QuestionWords.of(question).is_lookup == is_lookup
 
 
 sentences = st.lists(st.sampled_from([*NOUNS, "12", "Ada", "why", "is"]), max_size=6).map(" ".join)
@@ -160,12 +160,12 @@ def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looke
     ],
 )
 def test_words_meet_their_other_forms(question: str, text: str) -> None:
-    asked = Asked.of(question)
+    asked = QuestionWords.of(question)
     assert asked.words - asked.stems(text) <= {"born", "elle", "est-elle"}
 
 
 def test_the_words_of_another_language_say_nothing() -> None:
-    asked = Asked.of("How many boats came in 1907?")
+    asked = QuestionWords.of("How many boats came in 1907?")
     with_it, without = {"1907"}, {"1908"}
     scores = [asked.score(1.0, [told], across=True) for told in (with_it, without)]
     assert scores[0] == scores[1] > 0.5 > asked.score(0.5, [with_it], across=True)
@@ -173,7 +173,7 @@ def test_the_words_of_another_language_say_nothing() -> None:
 
 def found_by(store, embed_model, by, question=QUESTION):
     found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return asked(question, found)
+    return searched(question, found)
 
 
 def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from clients import async_llm_of, llm_of
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -23,8 +25,8 @@ from hierindex.errors import InputError, ModelError
 from hierindex.models.adapters import with_retries
 from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Calls
-from hierindex.respond.bounded_tree import Window
 from hierindex.respond.engine import query_engine
+from hierindex.respond.synthesizers import Window
 
 
 def words(n, start=0):
@@ -353,3 +355,35 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
     assert 6 < n_requests < 12 or (mode, n_requests) == ("extractive", 0)
+
+
+def window_of(room):
+    window = room + NUM_OUTPUT + 5  # which LlamaIndex leaves for joints
+    return Window(PromptHelper(window, NUM_OUTPUT), PromptTemplate("{context_str}"), MockLLM())
+
+
+def same_words(n):
+    return " ".join(["word"] * n)
+
+
+def test_no_citation_is_cut_from_its_sentence():
+    text = f"One is here.[3] Two is there [4] [12]. Then {same_words(300)}"
+    assert window_of(46).shortened(text) == "One is here.[3] Two is there [4] [12]."
+
+
+def rounds(window, passages, answer):
+    """The texts of the prompts of each round; each is answered by the same function."""
+    shown = [window.prompts(passages)]
+    while len(shown[-1]) > 1:
+        shown.append(window.read_on([answer(text) for text in shown[-1]]))
+    return shown
+
+
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=12), st.integers(60, 200))
+def test_rounds_end_and_each_prompt_fits(lengths, room):
+    """With answers as long as they can be, no round has more than half of the one before."""
+    passages, window = list(map(same_words, lengths)), window_of(room)
+    shown = rounds(window, passages, lambda prompt: same_words(2000))
+    assert all(count_tokens(text) <= room for texts in shown for text in texts)
+    sizes = [*map(len, shown)]
+    assert all(2 * after <= before + 1 for before, after in pairwise(sizes))

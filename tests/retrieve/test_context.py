@@ -7,7 +7,7 @@ from llama_index.core.schema import TextNode
 from store.trees import record, tree
 
 from hierindex import Node, RaptorHierarchy
-from hierindex.retrieve.question import COLUMNS, cuts, rank_in_context
+from hierindex.retrieve.search import COLUMNS, cuts, rank_in_context
 from hierindex.store.rows import as_table, row_of
 from hierindex.store.search import nearest
 
@@ -47,7 +47,7 @@ def test_a_summary_that_quotes_several_documents_is_near_none():
 def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     rows = search(store, 12)
     everything = rank(rows)
-    monkeypatch.setattr("hierindex.retrieve.question.MOST_COMPARED", 4)
+    monkeypatch.setattr("hierindex.retrieve.search.MOST_COMPARED", 4)
     question = np.array(VECTOR)
     X = np.stack(rows["vector"].to_numpy())
     own = [rows["id"].to_pylist()[i] for i in np.argsort(-X @ question, kind="stable")]
@@ -56,7 +56,7 @@ def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     assert ids(ranked)[4:] == own[4:]
     scores = [score for _, score in ranked]
     assert scores == sorted(scores, reverse=True)
-    monkeypatch.setattr("hierindex.retrieve.question.MOST_COMPARED", len(rows))
+    monkeypatch.setattr("hierindex.retrieve.search.MOST_COMPARED", len(rows))
     assert rank(rows) == everything
 
 

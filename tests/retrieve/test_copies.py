@@ -9,7 +9,7 @@ from records import metadata_of
 
 from hierindex import HierarchyStore, Node, Quote, Span
 from hierindex.node import Found
-from hierindex.retrieve.question import Search
+from hierindex.retrieve.search import Search
 from hierindex.retrieve.selection import without_copies
 
 QUESTION = "Which lamp of a did the keeper light?"

@@ -36,6 +36,10 @@ WHOLE = "What is this about?"
 ALL = {"top_k": 1000, "token_budget": None}
 
 
+def retrieved(store, embed_model, question=QUESTION, **options):
+    return HierarchyRetriever(store, embed_model, **options).retrieve(question)
+
+
 def ids(found):
     return [n.node.node_id for n in found]
 
@@ -56,7 +60,7 @@ def highest(nodes):
 @pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
 def test_a_level_is_its_cut(store, nodes, embed_model):
     for level in range(highest(nodes) + 1):
-        found = HierarchyRetriever(store, embed_model, level=level, **ALL).retrieve(QUESTION)
+        found = retrieved(store, embed_model, level=level, **ALL)
         assert sorted(ids(found)) == sorted(n.node_id for n in cut(nodes, level))
 
 
@@ -64,8 +68,9 @@ def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model):
     question = embed_model.get_query_embedding(QUESTION)
     cosine = {n.node_id: np.dot(n.embedding, question) for n in nodes}
     for level in range(highest(nodes) + 1):
-        options = {"mode": "collapsed", "filters": where(hierindex_level=level), **ALL}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        found = retrieved(
+            store, embed_model, mode="collapsed", filters=where(hierindex_level=level), **ALL
+        )
         assert sorted(ids(found)) == sorted(n.node_id for n in nodes if record(n).level == level)
         scores = [n.score for n in found]
         np.testing.assert_allclose(scores, [cosine[i] for i in ids(found)], atol=1e-5)
@@ -76,8 +81,7 @@ def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model):
 @pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
 @pytest.mark.parametrize("top_k", [3, 9, 1000])
 def test_no_parent_is_found_with_all_its_children(store, nodes, embed_model, top_k):
-    options = {"mode": "collapsed", "top_k": top_k, "token_budget": None}
-    found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+    found = retrieved(store, embed_model, mode="collapsed", top_k=top_k, token_budget=None)
     assert len(found) == min(top_k, sum(record(n).level == 0 for n in nodes))
     for n in found:
         children = {child.node_id for child in n.node.child_nodes or ()}
@@ -89,8 +93,8 @@ def test_no_parent_is_found_with_all_its_children(store, nodes, embed_model, top
 @pytest.mark.parametrize("level", [0, 1])
 def test_top_k_are_the_first_of_all(store, embed_model, top_k, level):
     options = {"level": level, "token_budget": None}
-    of_all = HierarchyRetriever(store, embed_model, top_k=1000, **options).retrieve(QUESTION)
-    found = HierarchyRetriever(store, embed_model, top_k=top_k, **options).retrieve(QUESTION)
+    of_all = retrieved(store, embed_model, top_k=1000, **options)
+    found = retrieved(store, embed_model, top_k=top_k, **options)
     assert len(found) == min(top_k, len(of_all))
     assert [n.score for n in found] == [n.score for n in of_all[:top_k]]
 
@@ -166,7 +170,7 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
     def found(level):
         mode = "collapsed" if level is None else "level"
         options = {"mode": mode, "level": level, "filters": FILTERS[name], **ALL}
-        return ids(HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION))
+        return ids(retrieved(store, embed_model, **options))
 
     passes = passing_ids(FILTERS[name], nodes)
     passing = {n.node_id: n for n in nodes if n.node_id in passes}
@@ -214,7 +218,7 @@ def test_an_embedding_that_is_there_is_not_computed_again(store, nodes, embed_mo
 
 
 def test_a_question_is_embedded_once(store, embed_model):
-    HierarchyRetriever(store, embed_model, mode="level", level=1).retrieve(QUESTION)
+    retrieved(store, embed_model, mode="level", level=1)
     assert embed_model.queries == [QUESTION]
     asyncio.run(HierarchyRetriever(store, embed_model, level=0).aretrieve(QUESTION))
     assert embed_model.queries == [QUESTION] * 2
@@ -233,8 +237,7 @@ def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
     either = {"hierindex_kind": "extractive", "hierindex_level": 0}
     filters = where(condition=FilterCondition.OR, **either)
     for levels in ([0, 1], [2], (1, 2)):
-        options = {"level": levels, "filters": filters, "top_k": 5}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        found = retrieved(store, embed_model, level=levels, filters=filters, top_k=5)
         expected = {n.node_id for level in levels for n in cut(nodes, level)}
         assert found
         assert set(ids(found)) <= expected
@@ -243,7 +246,7 @@ def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
 def test_every_result_has_its_path_to_a_root_and_its_places(store, nodes, embed_model):
     by_id = {n.node_id: n for n in nodes}
     for level in range(highest(nodes) + 1):
-        for found in HierarchyRetriever(store, embed_model, level=level).retrieve(QUESTION):
+        for found in retrieved(store, embed_model, level=level):
             node_id, path = found.node.node_id, []
             while record(by_id[node_id]).parents:
                 node_id = record(by_id[node_id]).parents[0][0]
@@ -274,10 +277,9 @@ def test_several_wordings_of_a_question_count_as_their_mean(store, embed_model):
 class TestTraversal:
     def test_a_beam_as_wide_as_the_tree_finds_what_a_level_has(self, store, nodes, embed_model):
         for level in range(highest(nodes) + 1):
-            options = {"level": level, "top_k": 5}
-            there = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-            walk = HierarchyRetriever(store, embed_model, mode="traversal", beam=99, **options)
-            assert walk.retrieve(QUESTION) == there
+            there = retrieved(store, embed_model, level=level, top_k=5)
+            options = {"mode": "traversal", "beam": 99, "level": level, "top_k": 5}
+            assert retrieved(store, embed_model, **options) == there
 
     @pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
     def test_only_what_lies_under_the_best_is_found(self, store, nodes, embed_model):
@@ -288,8 +290,7 @@ class TestTraversal:
             best = sorted(above, key=lambda n: -np.dot(n.embedding, question))[:2]
             below = dict.fromkeys(child.node_id for n in best for child in n.child_nodes)
             there = [n for n in there if record(n).level == 0] + [by_id[i] for i in below]
-        options = {"mode": "traversal", "beam": 2, **ALL}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        found = retrieved(store, embed_model, mode="traversal", beam=2, **ALL)
         assert sorted(ids(found)) == sorted({n.node_id for n in there})
 
 
@@ -303,12 +304,11 @@ class TestDocuments:
         summaries.sort(key=lambda n: -np.dot(n.embedding, question))
         best = [record(n).documents[0] for n in summaries[:2]]
         options = {"mode": "document", "n_documents": 2, **ALL}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        found = retrieved(store, embed_model, **options)
         expected = [n for n in cut(nodes, 0) if record(n).documents[0] in best]
         assert sorted(ids(found)) == sorted(n.node_id for n in expected)
 
-        whole = HierarchyRetriever(store, embed_model, whole_documents=True, **options)
-        read = whole.retrieve(QUESTION)
+        read = retrieved(store, embed_model, whole_documents=True, **options)
         assert [record(n.node).documents[0] for n in read] == sorted(
             (record(n.node).documents[0] for n in read), key=best.index
         )
@@ -321,7 +321,7 @@ class TestDocuments:
         nodes = [n for n in tree() if not record(n).whole_document]
         (store := HierarchyStore(tmp_path)).add(nodes)
         with pytest.raises(InputError, match="mode 'document' needs a tree with a summary of each"):
-            HierarchyRetriever(store, embed_model, mode="document").retrieve(QUESTION)
+            retrieved(store, embed_model, mode="document")
 
 
 @pytest.fixture(scope="module")
@@ -341,7 +341,7 @@ def index(tmp_path_factory):
 
 class TestAuto:
     def test_a_question_about_a_part_is_answered_by_chunks_in_context(self, store, embed_model):
-        found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
+        found = retrieved(store, embed_model, top_k=3)
         level = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
         assert [(n.node_id, n.score) for n in found] == [
             (n.node_id, n.score) for n in level.retrieve(QUESTION)
@@ -351,8 +351,8 @@ class TestAuto:
 
     @pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
     def test_the_way_to_search_is_obeyed(self, store, embed_model, by):
-        found = HierarchyRetriever(store, embed_model, by=by).retrieve(QUESTION)
-        level = HierarchyRetriever(store, embed_model, level=0, by=by).retrieve(QUESTION)
+        found = retrieved(store, embed_model, by=by)
+        level = retrieved(store, embed_model, level=0, by=by)
         assert ids(found) == ids(level)
         assert f"the chunks by {by}: " in found[0].why
 
@@ -386,7 +386,7 @@ class TestAuto:
         assert index.as_retriever(by="dense").retrieve(WHOLE) == plain
 
     def test_a_model_that_does_not_tell_questions_apart_finds_chunks(self, store, embed_model):
-        found = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
+        found = retrieved(store, embed_model, WHOLE)
         assert found[0].why.startswith("the chunks by context: ")
 
     def test_known_questions_are_embedded_once_for_a_model(self, store):
@@ -407,7 +407,7 @@ class Reverse(BaseNodePostprocessor):
 @pytest.mark.parametrize("question", [QUESTION, WHOLE])
 def test_postprocessors_get_the_selected_nodes(store, embed_model, question, options):
     options |= {"top_k": 5, "token_budget": 150}
-    plain = HierarchyRetriever(store, embed_model, **options).retrieve(question)
+    plain = retrieved(store, embed_model, question, **options)
     assert len(plain) > 1
     retriever = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
     assert retriever.retrieve(question) == plain[::-1]
@@ -427,10 +427,8 @@ class Copying(BaseNodePostprocessor):
 
 @pytest.mark.parametrize("question", [QUESTION, WHOLE])
 def test_what_a_postprocessor_makes_keeps_its_place(store, embed_model, question):
-    def retrieved(**options):
-        return HierarchyRetriever(store, embed_model, **options).retrieve(question)
-
-    plain, made = retrieved(), retrieved(postprocessors=[Copying()])
+    plain = retrieved(store, embed_model, question)
+    made = retrieved(store, embed_model, question, postprocessors=[Copying()])
     assert [each.model_copy(update={"score": 0.5}) for each in plain] == made
     assert all(each.snapshot == plain[0].snapshot for each in made)
 
@@ -446,8 +444,7 @@ def test_words_that_a_chunk_alone_has_find_it_first(store, nodes, embed_model, b
 
 
 def test_context_keeps_to_filters_and_level(store, nodes, embed_model):
-    options = {"by": "context", "level": 1, "filters": where(author="Ada"), **ALL}
-    found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+    found = retrieved(store, embed_model, by="context", level=1, filters=where(author="Ada"), **ALL)
     expected = [n.node_id for n in cut(nodes, 1) if n.metadata["author"] == "Ada"]
     assert sorted(ids(found)) == sorted(expected)
 

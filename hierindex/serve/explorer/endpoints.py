@@ -14,15 +14,14 @@ from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
 from hierindex.read.files import file_in
-from hierindex.respond.evidence import Asked, words_of
-from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import entries, reading_order
-from hierindex.retrieve.map import chunk_map
+from hierindex.respond.evidence import QuestionWords, words_of
+from hierindex.respond.overview import overview_of_all
 from hierindex.retrieve.named import title_in, titles_of_documents
-from hierindex.retrieve.overview import of_whole
 from hierindex.retrieve.sources import Chunk, stretches_of
+from hierindex.retrieve.tree import chunk_map, entries, reading_order
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.settings import load_settings
+from hierindex.store.filtering import known_filters
 from hierindex.store.filters import of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
@@ -68,7 +67,7 @@ def file_of(snapshot: Snapshot, document: str) -> Path | None:
     return file_in(source, document) if source else None
 
 
-def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
+def _matching_sentence(node: Stored, asked: QuestionWords) -> dict[str, Any]:
     """Return the sentence that contains most of the words, and its position."""
     sentences = split_sentences(node.text, node.quotes)
     best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
@@ -237,8 +236,8 @@ class Overview(Endpoint):
     """The overview of the index: its parts by their shares of the text, with quotes."""
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_overview`."""
-        return of_whole(snapshot)
+        """See `overview_of`."""
+        return overview_of_all(snapshot)
 
 
 class Search(Endpoint):
@@ -259,7 +258,7 @@ class Search(Endpoint):
         words, n = self.q, self.n
         scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
         rows = matching(scope, words, CANDIDATES * n).to_pylist()
-        each, asked = words.lower().split(), Asked.of(words)
+        each, asked = words.lower().split(), QuestionWords.of(words)
         titled = [row for row in rows if all(word in row["title"].lower() for word in each)]
         titled.sort(key=lambda row: -row["level"])
         found = titled + [row for row in rows if not row["level"] and row not in titled]

@@ -12,11 +12,9 @@ from pydantic import Field
 from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Node
-from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.named import similar_documents
-from hierindex.retrieve.question import cuts, of_documents
-from hierindex.retrieve.retrieval import Retrieval, path_of
+from hierindex.retrieve.retrieval import Retrieval, outlined, path_of
+from hierindex.retrieve.search import cuts, of_documents
 from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.replies import (
@@ -31,6 +29,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
+from hierindex.store.filtering import known_filters
 from hierindex.store.filters import CHUNKS, Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible

@@ -1,9 +1,8 @@
-"""Citations: their positions, and parsing of numbers in brackets in an answer."""
+"""The text of a model's answer, in which numbers in brackets cite passages."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
 
 YEARS = 1_000  # numbers from this are citations only if a passage has them
 LONGEST = 100  # characters between brackets
@@ -31,72 +30,6 @@ AT_THE_END = re.compile(rf"(?:\s*[\[\u3010]{RANGES}[\]\u3011])+")
 NUMBERED = re.compile(
     r"(?i)\b(?:equation|option|part|section|step|table|and|no|or|to|[a-z])s?\W?\Z"
 )
-
-
-@dataclass(frozen=True, repr=False)
-class Citation:
-    """A span of a document that an answer or a source cites; unknown fields are empty.
-
-    Attributes
-    ----------
-    document : str
-        The document's id; "" if the position is unknown.
-    start, end : int
-        Character offsets in the document's text as it was read; `end` is exclusive.
-    page : int, optional
-    page_label, anchor : str
-        As in `Span`.
-    section : tuple of str
-        Titles above the passage, the outermost first.
-    title : str
-        The document's title, if it has one.
-    node : str
-        In the answer of a language model, the id of the passage's node.
-    quote : str
-        The text from `start` to `end`, verbatim; "" if the node was rewritten by a model.
-    supported : bool, optional
-        Whether the cited text supports the sentence of the answer; None if this was not checked.
-    by : {"model", "hierindex"}, optional
-        "model" if the language model cited it, "hierindex" for quotes and for citations that were
-        added to sentences without one; None for the citations of a `Source`.
-    also : tuple of Citation
-        Other positions of the same text.
-    """
-
-    document: str = ""
-    start: int = 0
-    end: int = 0
-    page: int | None = None
-    page_label: str = ""
-    section: tuple[str, ...] = ()
-    anchor: str = ""
-    title: str = ""
-    node: str = ""
-    quote: str = ""
-    supported: bool | None = None
-    by: Literal["model", "hierindex"] | None = None
-    also: tuple["Citation", ...] = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Restore a citation from `to_json`, for example from a response's metadata."""
-        also = tuple(map(Citation.from_json, data.get("also", ())))
-        return cls(**{**data, "section": tuple(data.get("section", ())), "also": also})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields that are not empty, as plain values.
-
-        >>> Citation("a.md", 3, 9, section=("Results",), quote="It ran").to_json()
-        {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results'], 'quote': 'It ran'}
-        """
-        lists = {"section": [*self.section], "also": [each.to_json() for each in self.also]}
-        unknown = () if self.document else ("start", "end")
-        data = {key: value for key, value in vars(self).items() if key not in unknown} | lists
-        return {key: value for key, value in data.items() if value not in (None, "", [])}
-
-    def __repr__(self) -> str:
-        """Return the fields that are not empty."""
-        return f"Citation({', '.join(f'{key}={value!r}' for key, value in self.to_json().items())})"
 
 
 class Cited(NamedTuple):
