@@ -494,12 +494,6 @@ def test_a_document_is_shown_by_its_id(hierindex, index) -> None:
     assert (shown["level"], {each["document"] for each in shown["citations"]}) == (2, {"storm.txt"})
 
 
-def test_a_dry_run_of_a_build_leaves_nothing(hierindex, folder) -> None:
-    status, out, _ = hierindex("build", folder, "--index", "new", "--dry-run")
-    assert (status, out[:7]) == (0, "Dry run")
-    assert not Path("new").exists()
-
-
 def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     other = ("--index", "index", "--json")
     hierindex("build", folder, *other, "--chunk-size", 64)

@@ -140,9 +140,7 @@ def test_a_refusal_says_what_was_searched(index, server, options, searched):
     given.append(index.ask(question, **strict).answer)
     if "filters" in options:
         given.append(index.ask(question, llm=llm_of(server), **options).answer)
-    assert len({*given}) == 1
-    assert given[0].startswith(f"Nothing {searched} answers this")
-    assert ("the chunks are searched" in given[0]) == (options.get("level", 0) != 0)
+    assert {*given} == {f"Nothing {searched}."}
 
 
 def test_a_model_is_one_of_llama_indexs(index):

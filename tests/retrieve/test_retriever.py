@@ -136,7 +136,7 @@ def test_a_level_that_is_not_there(store, nodes, embed_model, offset):
         ({"level": ["documents", "sections"]}, "cannot be combined with others"),
         ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
         ({"level": "top", "mode": "collapsed"}, "level needs mode"),
-        ({"level": "sections", "rerank": "m"}, r"the best chunks, .* levels \['sections'\]"),
+        ({"level": "sections", "rerank": "m"}, r"chunks, .* levels \['sections'\]"),
         ({"level": [0, 1], "rerank": "m"}, r"levels \[0, 1\]"),
         ({"mode": "collapsed", "rerank": "m"}, "chunks, got mode 'collapsed'"),
         (
