@@ -138,7 +138,7 @@ class TestMovedSources:
 
     def test_a_copy_of_a_source_that_exists_is_refused(self, index, folder, tmp_path):
         copy = copytree(folder, tmp_path / "copy")
-        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
+        with pytest.raises(SourceError, match=r"another document 'a\.txt', from .*notes;"):
             index.update(copy)
         assert counts(index.update()) == (0, 0, 0, 0, 3)
 
@@ -147,7 +147,7 @@ class TestMovedSources:
         for name in NAMES:
             (other.parent / name).write_text(text_of(f"other {name}"))
         before = as_plain(index)
-        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
+        with pytest.raises(SourceError, match=r"another document 'a\.txt', from .*notes;"):
             index.update(other.parent)
         assert as_plain(index) == before
         assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
