@@ -130,7 +130,7 @@ class HierarchicalIndex:
             changes, or more than half of its documents would be removed. False by default.
         dry_run : bool
             Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run.
-            Its vectors are cached if there is an index, which is not changed; else no file is left.
+            Its vectors are cached for the build; the index is not changed.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
         engine : Engine, optional

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from hierindex import loading
+from hierindex.models import load
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from hierindex import loading
 def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, found):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert loading.accelerator() == found
+    assert load.accelerator() == found
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, fou
 )
 def test_bfloat16_is_for_a_gpu_that_computes_in_it(monkeypatch, name, has_bfloat16, dtype):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
-    assert loading.fastest_dtype(name) == dtype
+    assert load.fastest_dtype(name) == dtype

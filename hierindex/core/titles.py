@@ -187,8 +187,7 @@ def _phrases(title: str, stem: Callable[[str], str]) -> Title:
         whole = runs[-1][1] if runs and words[-1] in EVERY_STOP_WORD else len(words)
         spans = [(0, whole, 1.0)] if of[0] or not stems else []
         for start, end in runs:
-            each = range(start + (end == 1), end)  # not "Creating" of "Creating a mill"
-            spans += [(i, end, float(i == start < end - 1)) for i in each]
+            spans += [(i, end, float(i == start < end - 1)) for i in range(start, end)]
         for i, j, weight in spans:
             phrase = tuple(dict.fromkeys(chain(*of[i:j])))
             if not GENERIC_STEMS.issuperset(phrase) and weight >= phrases.get(phrase, (0.0,))[0]:

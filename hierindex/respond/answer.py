@@ -246,7 +246,7 @@ def listing_text(listing: Listing | None, refused: bool) -> str:
     """Return the text that a listing adds to the end of an answer, or ""."""
     if listing is None:
         return ""
-    partial = "" if refused or not listing.chunks else "This answer may not be complete. "
+    partial = "" if refused or not listing.words else "This answer may not be complete. "
     return f"\n\n{partial}{listing.text}"
 
 

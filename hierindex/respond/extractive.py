@@ -50,8 +50,7 @@ EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
-SAY_NOTHING = EVERY_STOP_WORD | {*"hello hey hi no not ok okay thanks yes".split()}
-NO_QUESTION = "This has no words to search for; ask a whole question."
+NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
 FOREIGN = 0.1  # weight of words in another language than the question
 FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
@@ -233,6 +232,11 @@ class Extractive:
 
     def extracted(self, retrieved: Retrieved) -> Extract:
         """Return the passages that answer a question, or none if their score is too low."""
+        question = retrieved.question.text
+        if not has_content(question):
+            return Extract([], refused=True)
+        if asked_of(question) == ([], True):  # for all documents; the listing answers
+            return Extract([], 1.0)
         found = extract(retrieved, self.embedder, self._budget)
         refused = not found.passages or found.score < self._min_score
         return replace(found, passages=[], refused=True) if refused else found
@@ -253,24 +257,19 @@ class Extractive:
         with watch("search"):
             retrieved = retrieval.find(asked)
         with watch("respond"):
-            is_list = for_documents and not words  # of all documents
-            no_words, said = not has_content(question), ""
-            if is_list or no_words:
-                extracted = Extract([], float(is_list), refused=no_words)
-            else:
-                extracted = self._read_in_order(retrieved)
-            if extracted.refused and not no_words:
+            extracted, said = self._read_in_order(retrieved), ""
+            if extracted.refused and has_content(question):
                 others = retrieval.others().find(asked)
                 from_others = self._read_in_order(others)
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_text(others.why), others, from_others
             known = source_scores(retrieved, self.embedder.embed_model)
             listing = retrieval.listing(question, retrieved.snapshot)
-            refusal = NO_QUESTION if no_words else no_answer(retrieval)
+            refusal = no_answer(retrieval) if has_content(question) else NO_QUESTION
             text = f"{said}{extracted.answer(refusal)}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=f"{text}{listing_text(listing, extracted.refused or is_list)}".strip(),
+            answer=f"{text}{listing_text(listing, extracted.refused)}".strip(),
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),
@@ -295,7 +294,7 @@ def has_content(question: str) -> bool:
     """
     words = WORD.findall(question)
     is_name = any(word.isupper() for word in words) or any(word.istitle() for word in words[1:])
-    return is_name or len(words) > 2 or not SAY_NOTHING.issuperset(map(str.lower, words))
+    return is_name or len(words) > 2 or not EVERY_STOP_WORD.issuperset(map(str.lower, words))
 
 
 def from_others_text(why: str | None) -> str:

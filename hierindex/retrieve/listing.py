@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from hierindex.core.identity import name_of
 from hierindex.retrieve.named import ORDINARY, titles_of_documents
 from hierindex.retrieve.search import Search, cuts
 from hierindex.store.search import having
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_LISTED = 10  # documents that the text of a listing names
-MOST_TITLES = 40  # of a listing of all documents
+MAX_TITLES = 40  # of a listing of all documents
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
     r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
@@ -25,7 +26,11 @@ NAMES = (  # nouns that name any document
     r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
 )
 DOCUMENT = re.compile(r"documents?|files?|dokumente?n?|datei(?:en)?|archivos?|documentos?", re.I)
-OF_INDEX = frozenset("all collection here hier index indexed".split())  # beside stop words
+EVERY = frozenset(  # words of questions for all documents
+    "a all alle are available collection contain contains da contiene contienen der die do does "
+    "diese dieser diesem el en es existen exist folder gibt has hat have hay here hier hold holds "
+    "im in index indexed indice \u00edndice is la list los my of on sind the there this you".split()
+)
 SAYING = frozenset(  # what documents do, beside English fillers
     "cite cited cites cover covers deal deals refer refers behandeln beschreiben enthalten "
     "erwähnen erwähnt genannt handeln nennen stehen steht aparece aparecen hablan mencionan "
@@ -135,9 +140,9 @@ def asked_of(question: str) -> Asked:
     rest = WORD.findall(question[asks.end() :]) if asks else []
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
     words = {word.lower(): word for word in rest if word not in names}
-    words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
-    if names and words.keys() <= OF_INDEX and DOCUMENT.fullmatch(names[0]):
+    if names and words.keys() <= EVERY and DOCUMENT.fullmatch(names[0]):
         return Asked([], True)
+    words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
@@ -148,8 +153,9 @@ def _every_document(search: Search) -> Listing:
     """List all documents that pass the filters, with their titles."""
     rows = _chunks(search, [])
     documents = _numbers(rows)
-    shown = [*documents][:MOST_TITLES]
+    shown = [*documents][:MAX_TITLES]
     titles = titles_of_documents(search.snapshot, shown)
+    titles = {each: title for each, title in titles.items() if title != name_of(each)}
     named = [f"- {titles[each]} ({each})" if each in titles else f"- {each}" for each in shown]
     named += [f"- and {more:,} more"] if (more := len(documents) - len(shown)) else []
     n_documents = counted(len(documents), "document")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import PurePath
+from shlex import quote
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -409,7 +410,7 @@ class Snapshot:
         if self.count(of_documents([start])):
             raise NotFoundError(
                 f"No node has exactly the text of the document {start!r}; `hierindex outline --of "
-                f"{start}` shows its parts."
+                f"{quote(start)}` shows its parts."
             )
         return self.nodes([self.id_beginning(start, or_document=True)])[0]
 

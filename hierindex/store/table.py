@@ -264,7 +264,7 @@ class Table:
             self.snapshot(generation)  # raises if it is not held
             (*earlier, newest), uri = held, self.connection.uri
             if not earlier:
-                why = "; a deletion or --purge has removed them" if newest > 1 else ""
+                why = "; earlier ones were removed" if newest > 1 else ""
                 raise InputError(f"The index {uri!r} holds no generation before {newest}{why}.")
             generation = generation or earlier[-1]
             if generation == newest:

@@ -1,7 +1,7 @@
 """Extractive summaries: verbatim sentences of the children."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
@@ -37,6 +37,7 @@ N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as a
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
 FALTERING = 0.8  # for each time
+SPOKEN_SHARE = 0.1  # of the sentences of speech
 LEAST = 0.1  # of the best sentence's weight, that others need
 PROSE = frozenset({"paragraph", "item", "quotation"})
 STRUCTURE = frozenset({"front matter", "reference", "contents", "furniture", "code"})
@@ -44,7 +45,7 @@ SPEAKER = re.compile(r"(?m)^[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:[ \t]
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
 DEPENDS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
-    r"|but|or|because|however|instead|also|both|another|otherwise|similarly|likewise|finally|now"
+    r"|however|instead|also|both|another|otherwise|similarly|likewise|finally|now"
     r"|moreover|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose))"
     r"|in such|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
     r"|(?:first|second|third|next|last)(?:ly)?,"
@@ -73,8 +74,11 @@ OPENINGS = re.compile(  # sections that tell what a document is about
     r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
     re.IGNORECASE,
 )
+CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
+SPOKEN = re.compile(rf"{SPEAKER.pattern}|(?i:\b(?:u[hm]+|mm+|yeah)\b)")
 FALTERS = re.compile(  # also words that are said twice, or begun twice: "we don't we", "th the"
-    r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1|([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
+    r"\b(?:u[hm]+|e[hr]+|hmm+|mm+|yeah|(\w+),?(?: [\w']+)? \1"
+    r"|(?<!['\u2019])([b-df-hj-np-tv-z]{1,3}) \2\w*)\b",
     re.IGNORECASE,
 )
 PERSONAL = re.compile(  # about the speaker or the listener
@@ -89,14 +93,14 @@ CENTRAL = 1.2  # weight of LexRank beside the topics
 FEWEST = 6  # words that a sentence counts as having at least
 
 
-def weight_of(sentence: Sentence) -> float:
+def weight_of(sentence: Sentence, is_spoken: bool = False) -> float:
     """Return how suitable a sentence is for a summary, above 0; 1 for most complete sentences.
 
     Complete sentences of prose that can be understood alone weigh most. Sentences that refer to
     other text, questions, and sentences with few words of their own weigh less. Rows, captions and
     stubs weigh less again, and front matter, reference lists, contents and code almost nothing.
     Sentences of an abstract or introduction, and sentences with words of the titles above them,
-    weigh more.
+    weigh more. Of speech, sentences that falter or are about the speaker weigh less.
 
     Notes
     -----
@@ -119,22 +123,24 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.5
     if DEPENDS.match(text):
         weight *= 0.7
-    if POINTS.search(text) or PERSONAL.match(text):
+    if POINTS.search(text):
         weight *= 0.5
+    if is_spoken:
+        weight *= FALTERING ** len(FALTERS.findall(text)) * (0.5 if PERSONAL.match(text) else 1)
     if BOILERPLATE.search(text):
         weight *= PART
-    weight *= FALTERING ** len(FALTERS.findall(text))
     if 20 * len(FORMULA.findall(text)) > len(text):
         weight *= PART
     return weight * _of_titles(sentence, words)
 
 
-def _alone(sentence: Sentence) -> float:
+def _alone(sentence: Sentence, is_spoken: bool) -> float:
     """Return how well a sentence is understood without its neighbours."""
     text = SPEAKER.sub("", sentence.text, count=1)
     words = tokens(text)
     share = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
-    n_hints = bool(DEPENDS.match(text)) + bool(POINTS.search(text))
+    continues = not is_spoken and CONTINUES.match(text)  # speakers begin so anyway
+    n_hints = bool(DEPENDS.match(text) or continues) + bool(POINTS.search(text))
     return min(1.0, share / INFORMATIVE_SHARE) * DEPENDENT_WEIGHT**n_hints
 
 
@@ -165,9 +171,10 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
     for sentence in sentences:
         first.setdefault(sentence.text, sentence)
     distinct = [*first.values()]
+    spoken = _spoken(distinct)
     divided = {sentence.document for sentence in distinct if _section(sentence)}
     weights = [
-        weight_of(s)
+        weight_of(s, s.document in spoken)
         * (PLACED if s.document in divided and not _section(s) else 1)
         * (PLACED if is_lead else 1)
         for s, is_lead in zip(distinct, _leads(distinct), strict=True)
@@ -177,6 +184,13 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
         best[sentence.child] = max(weight, best.get(sentence.child, 0.0))
     kept = [i for i, s in enumerate(distinct) if weights[i] >= LEAST * best[s.child]]
     return [distinct[i] for i in kept], [weights[i] for i in kept]
+
+
+def _spoken(sentences: Sequence[Sentence]) -> set[str | None]:
+    """Return the documents that are speech: many sentences name a speaker or have a filler."""
+    every = Counter(sentence.document for sentence in sentences)
+    hits = Counter(s.document for s in sentences if SPOKEN.search(s.text))
+    return {document for document, n in every.items() if hits[document] >= SPOKEN_SHARE * n}
 
 
 def _leads(sentences: Sequence[Sentence]) -> Iterator[bool]:
@@ -256,7 +270,7 @@ class SalientSentences:
     by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
         "topics" (the default): LexRank, and how many words of the sentence are topics of its child:
-        words that the child repeats, and other children do not.
+        words that the child repeats. Those that few children have weigh more.
 
     Raises
     ------
@@ -301,7 +315,8 @@ class SalientSentences:
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
         """Return each child's sentences, the most informative ones that stand alone first."""
         pool, weights = informative(group)
-        alone = [_alone(sentence) for sentence in pool]
+        spoken = _spoken(pool)
+        alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]
         p = self._relevance(pool, np.array(weights) * np.array(alone))
         ranked = defaultdict[int, list[Sentence]](list)
         for i in np.argsort(-p, kind="stable").tolist():

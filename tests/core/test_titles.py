@@ -76,7 +76,7 @@ def test_a_group_has_one_short_name_wherever_it_stands_among_its_siblings(groups
             ],
             [
                 "wind_axle, wind_brake, wind_gears, wind_canvas, wind_stones",
-                "Cranes of the axle",
+                "Cranes",
             ],
             id="names of programs, numbers and a site",
         ),

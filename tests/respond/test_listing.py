@@ -75,6 +75,7 @@ def test_all_documents_with_the_words_are_listed(index, question, words, documen
         "Which documents are in the index?",
         "list all files",
         "Welche Dokumente gibt es hier?",
+        "\u00bfCu\u00e1ntos documentos hay?",
     ],
 )
 def test_all_documents_are_listed_and_nothing_else(index, question):
@@ -82,6 +83,8 @@ def test_all_documents_are_listed_and_nothing_else(index, question):
     assert answer.answer.splitlines() == ["7 documents:", *(f"- {name}" for name in sorted(TEXTS))]
     assert {*answer.listing.documents} == {*TEXTS}
     assert (answer.refused, answer.citations, answer.passages) == (False, [], [])
+    engine = index.as_query_engine(response_mode="extractive")
+    assert str(engine.query(question)).strip() == answer.answer
 
 
 def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
@@ -102,6 +105,8 @@ def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
         "What is this about?",
         "Is there a list of the fares?",
         "Welche Farbe hat die Brücke?",
+        "Which documents should I have?",
+        "Welche Dokumente muss ich haben?",
         "How many are there?",
         "How many pages are there?",
         f"How many {' '.join(f'ferry{i}' for i in range(500))}?",

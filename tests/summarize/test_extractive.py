@@ -26,7 +26,7 @@ from hierindex.summarize import (
     ExtractiveSummarizer,
     SalientSentences,
 )
-from hierindex.summarize.extractive import beginning, tf_idf
+from hierindex.summarize.extractive import beginning, informative, tf_idf
 from hierindex.summarize.summary import names_of
 from hierindex.text.sentences import TOKEN
 
@@ -289,3 +289,20 @@ def test_names_that_leave_no_room_for_sentences_are_left_out():
     assert "\n" not in summary.text
     assert summary.text in {sentence.text for sentence in group}  # the others are near duplicates
     check_summary(summary, budget_of(45))
+
+
+@pytest.mark.parametrize(
+    ("first", "best"),
+    [
+        ("You need a passport, two photographs and a letter from the employer.", 0),
+        ("The harbour's sails are as well kept as the mill's sails and its stones.", 0),
+        ("Ada: You need a passport, two photographs and a letter from the employer.", 1),
+        ("Ada: We don't we wanna we ha we want the mill and the harbour to be kept.", 1),
+    ],
+)
+def test_only_speech_falters_and_is_about_the_listener(first, best):
+    second = "The mill and the harbour are kept by the employer of the town."
+    text = first if best == 0 else f"{first}\nBo: {second}"
+    group = group_of(text if best else f"{text} {second}")
+    weights = informative(group)[1]
+    assert (weights[0] < weights[1]) == (best == 1)
