@@ -222,7 +222,7 @@ def _points(series: Any, *names: str) -> dict[int, str]:
 def _shown(text: str, code: str) -> str:
     """Return a value with its unit."""
     try:
-        return displayed(float(text), code)
+        return formatted_number(float(text), code)
     except (OverflowError, ValueError):  # a date beyond the calendar, or no number
         return text.strip()
 
@@ -233,15 +233,15 @@ def _said(element: Any) -> str:
     return " ".join(" ".join(said).split())
 
 
-def displayed(value: float, code: str) -> str:
+def formatted_number(value: float, code: str) -> str:
     """Format a number as a spreadsheet displays it, and dates in ISO 8601.
 
     With formats for exponents, fractions or conditions, the number itself is returned. Zero is
     always shown.
 
-    >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
+    >>> formatted_number(0.125, "0.0%"), formatted_number(-1234.5, '#,##0.00 "EUR"'), formatted_number(7, "000")
     ('12.5%', '-1,234.50 EUR', '007')
-    >>> displayed(45296.5, "d.m.yy h:mm"), displayed(-1e10, "d.m.yy")
+    >>> formatted_number(45296.5, "d.m.yy h:mm"), formatted_number(-1e10, "d.m.yy")
     ('2024-01-05 12:00:00', '-10000000000')
     """
     if GENERAL.fullmatch(code) or CONDITION.search(code) or not math.isfinite(value):

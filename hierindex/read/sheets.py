@@ -6,7 +6,14 @@ from datetime import date, datetime, timedelta
 from itertools import groupby, takewhile
 from typing import Any, BinaryIO
 
-from hierindex.read.office import Block, as_reading, displayed, properties, unpacked, unread_parts
+from hierindex.read.office import (
+    Block,
+    as_reading,
+    formatted_number,
+    properties,
+    unpacked,
+    unread_parts,
+)
 from hierindex.read.records import is_header
 from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
 from hierindex.read.text import Reading, UnreadableError
@@ -20,7 +27,7 @@ UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\
 def read_excel(file: BinaryIO) -> Reading:
     """Return the visible sheets as Markdown: a section for each, tables separated by blank rows.
 
-    Numbers are read as displayed, and formulas as their last results. Long tables become records.
+    Numbers are read as formatted_number, and formulas as their last results. Long tables become records.
     """
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook
@@ -110,10 +117,10 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
 
 
 def _said(cell: Any) -> str:
-    """Return the value of a cell as displayed."""
+    """Return the value of a cell as formatted_number."""
     value = cell.value
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return displayed(value, cell.number_format)
+        return formatted_number(value, cell.number_format)
     if isinstance(value, timedelta):
         seconds = round(value.total_seconds())
         return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -32,7 +32,7 @@ from hierindex.text.sentences import Sentence, tokens
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
-FOURTH = 4  # sentences of a part, of which one is quoted
+SENTENCES_PER_QUOTE = 4  # of a part
 UNTITLED_PART = 1 / 8  # of the text of a document without headings
 MOST_TITLES = 70  # characters of the titles of a group
 
@@ -44,7 +44,7 @@ FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a
 COLOURS = 7  # values of a key that have one of their own
 
 
-class Part(NamedTuple):
+class OverviewPart(NamedTuple):
     """A part of a text: one node, or consecutive nodes of one document under the same heading.
 
     `name` is "" without headings, and `weight` the share of the text or else the score. `best` are
@@ -59,14 +59,14 @@ class Part(NamedTuple):
 WEIGHT = attrgetter("weight")
 
 
-def parts_of(
+def overview_parts(
     nodes: Sequence[Node],
     units: Sequence[Unit],
     weights: Sequence[float],
     snapshot: Snapshot | None,
     *,
     are_shares: bool,
-) -> list[Part]:
+) -> list[OverviewPart]:
     """Return the parts of an overview in order, from the nodes, their units and their weights."""
     weight = {k: weights[k] for k in dict.fromkeys(unit.node for unit in units)}
     runs = _runs(nodes, weight, are_shares)
@@ -78,7 +78,9 @@ def parts_of(
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
     names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
-    return [Part(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()]
+    return [
+        OverviewPart(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()
+    ]
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
@@ -91,7 +93,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     """
     nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
     weights = [shares.get(node.id, score) for node, score in retrieved.found]
-    parts = parts_of(nodes, units, weights, retrieved.snapshot, are_shares=bool(shares))
+    parts = overview_parts(nodes, units, weights, retrieved.snapshot, are_shares=bool(shares))
     if len({unit.node for unit in units}) == 1:
         first = parts[0].best[0]
         node = nodes[units[first].node]
@@ -100,8 +102,10 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
     leads = [_lead(part.name, part.weight if shares and part.name else None) for part in parts]
 
-    def most(part: Part) -> int:
-        return max(1, min(MOST_OF_PART, round(10 * part.weight), len(part.best) // FOURTH))
+    def most(part: OverviewPart) -> int:
+        return max(
+            1, min(MOST_OF_PART, round(10 * part.weight), len(part.best) // SENTENCES_PER_QUOTE)
+        )
 
     lines = [
         (n, -part.weight, i, first)
@@ -323,7 +327,7 @@ def _quotes(
     )
     nodes, shares = [node for node, _ in found], [share for _, share in found]
     units = [unit for unit in units_of(nodes) if unit.kind != "about"]
-    parts = parts_of(nodes, units, shares, snapshot, are_shares=True)
+    parts = overview_parts(nodes, units, shares, snapshot, are_shares=True)
     parts.sort(key=WEIGHT, reverse=True)
     quotes = list[dict[str, Any]]()
     for part in parts[:QUOTES]:

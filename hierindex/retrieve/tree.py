@@ -212,7 +212,7 @@ def contents(table: Table, node_id: str | None, depth: int | None) -> dict[str, 
     snapshot.require()
     order = reading_order(snapshot)
     icicle = order.icicle
-    first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
+    first = None if node_id is None else order.position(snapshot.node_beginning(node_id).id)
     part = icicle.part(first)
     below = icicle.depth[part] - icicle.depth[part][:1]
     if depth is None:

@@ -60,7 +60,7 @@ def explore(
     port : int, optional
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to listen on. By default only this machine can connect, all of its users.
+        Address to listen on. By default, every user of this machine can connect.
     llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
