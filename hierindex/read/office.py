@@ -239,8 +239,8 @@ def formatted_number(value: float, code: str) -> str:
     With formats for exponents, fractions or conditions, the number itself is returned. Zero is
     always shown.
 
-    >>> formatted_number(0.125, "0.0%"), formatted_number(-1234.5, '#,##0.00 "EUR"'), formatted_number(7, "000")
-    ('12.5%', '-1,234.50 EUR', '007')
+    >>> formatted_number(0.125, "0.0%"), formatted_number(-1234.5, '#,##0.00 "EUR"')
+    ('12.5%', '-1,234.50 EUR')
     >>> formatted_number(45296.5, "d.m.yy h:mm"), formatted_number(-1e10, "d.m.yy")
     ('2024-01-05 12:00:00', '-10000000000')
     """

@@ -27,7 +27,7 @@ UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\
 def read_excel(file: BinaryIO) -> Reading:
     """Return the visible sheets as Markdown: a section for each, tables separated by blank rows.
 
-    Numbers are read as formatted_number, and formulas as their last results. Long tables become records.
+    Numbers are read as displayed, and formulas as their last results. Long tables become records.
     """
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook
@@ -117,7 +117,7 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
 
 
 def _said(cell: Any) -> str:
-    """Return the value of a cell as formatted_number."""
+    """Return the value of a cell as displayed."""
     value = cell.value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return formatted_number(value, cell.number_format)
