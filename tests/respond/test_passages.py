@@ -167,11 +167,11 @@ def test_a_letter_is_no_question(index, question):
         index.ask(question)
 
 
-@pytest.mark.parametrize("question", ["why?", "And?", "ok", "Why not?", "warum?"])
+@pytest.mark.parametrize("question", ["why?", "And?", "warum?"])
 def test_a_question_needs_words_with_content(index, question):
     answer = index.ask(question)
     assert answer.refused
-    assert str(answer) == "This has no words to search for; ask a whole question."
+    assert "no word to search for" in str(answer)
 
 
 @pytest.mark.parametrize("question", ["C++", "水", "7", "WHO", "The Who", "war", "What is this?"])

@@ -69,7 +69,6 @@ WORSE = {
 
 @pytest.mark.parametrize("text", WORSE.values(), ids=WORSE)
 def test_a_sentence_that_stands_alone_outweighs(text):
-    assert weight(text) < weight(WHOLE)
     kept, weights = informative([*said(text), *said(WHOLE)])
     assert kept[weights.index(max(weights))].text == WHOLE
 
