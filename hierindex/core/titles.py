@@ -1,9 +1,9 @@
-"""Names of groups of documents, from the titles of their documents."""
+"""Names of groups of documents, from their titles, and of parts of a text, from its phrases."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from math import log
 
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED, stemmer_of
@@ -18,6 +18,9 @@ BREAK = re.compile(  # punctuation and numbers
 )
 BREAK_OF_FILE = re.compile(r"--+|__+|[^\w-]+|[^\W_]*\d[^\W_]*")  # of a name without blanks
 WORD = re.compile(r"\w*[^\W\d_](?:'?\w)*")
+RUN = re.compile(  # words with only a blank between two
+    r"(?<![\w'\u2019-])[^\W\d_]{2,}(?:[ \n][^\W\d_]{2,})+(?![\w'\u2019-])"
+)
 AROUND = ".,'\u2018\u2019`*-"  # a word
 MARKUP = re.compile(r"(?m)^[ \t]*(?:(?:[#>*+=|~-]+[ \t]+)+|[=~-]+$)|[`|]+|(?<!\w)[*_]+|[*_]+(?!\w)")
 EDGE = re.compile(r".*[,:;](?:\s|$)", re.DOTALL)
@@ -144,6 +147,67 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
         name = first_words(whole).rstrip(" ,:;") if is_short else _name(of, own, contrast)
         names.append(name or listed(titles))
     return names
+
+
+def topic_names(texts: Sequence[str], parts: Sequence[Sequence[int]]) -> list[str]:
+    """Return a name for each part of a document, made from phrases that it repeats.
+
+    A phrase is two adjacent words, neither of which is a stop word. Its weight is log(the number of
+    its occurrences in the part) * log(its share of the part's phrases / its share of the
+    document's). The phrases with most weight are listed, no two with the same word.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The chunks of the document.
+    parts : sequence of sequence of int
+        The positions of each part's chunks.
+
+    Returns
+    -------
+    list[str]
+        Of at most 60 characters each; empty for a part without such phrases.
+
+    Examples
+    --------
+    >>> texts = ["A solar cell. The solar cell is cheap.", "The rubber case, a rubber case."]
+    >>> topic_names(texts, [[0], [1], [0, 1]])
+    ['solar cell', 'rubber case', '']
+    """
+    stem = stemmer_of("en").stemWord
+    of_texts = [Counter(_pairs(text)) for text in texts]
+    of_all = _summed(of_texts)
+    names = []
+    for part in parts:
+        of_part = _summed(of_texts[i] for i in part)
+        share = of_part.total() / max(1, of_all.total())
+        weight = {
+            pair: log(n) * max(0.0, log(n / of_all[pair] / share))
+            for pair, n in of_part.items()
+            if n > 1
+        }
+        chosen, said = list[str](), set[str]()
+        for pair in sorted(filter(weight.get, weight), key=lambda pair: (-weight[pair], pair)):
+            stems = {stem(word.lower()) for word in pair}
+            if stems.isdisjoint(said) and len(", ".join([*chosen, " ".join(pair)])) <= MAX_TITLE:
+                chosen.append(" ".join(pair))
+                said |= stems
+        names.append(", ".join(chosen))
+    return names
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for run in RUN.findall(text):
+        for pair in pairwise(run.split()):
+            if pair[0] != pair[1] and UNTITLED.isdisjoint(word.lower() for word in pair):
+                yield pair
+
+
+def _summed(counters: Iterable[Counter[tuple[str, str]]]) -> Counter[tuple[str, str]]:
+    total = Counter[tuple[str, str]]()
+    for each in counters:
+        total.update(each)
+    return total
 
 
 def _name(titles: Sequence[Title], having: Counter[str], contrast: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from hierindex.core.arguments import Ints1d
 from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of
-from hierindex.core.titles import first_words
+from hierindex.core.titles import first_words, topic_names
 from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted, units_of
@@ -24,7 +24,7 @@ from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.search import Search
 from hierindex.retrieve.tree import reading_order, whole_tree
 from hierindex.store.snapshot import Snapshot, once
-from hierindex.summarize.extractive import SalientSentences
+from hierindex.summarize.extractive import SPEAKER, SalientSentences
 from hierindex.summarize.summary import Budget
 from hierindex.text.display import displayed, percent
 from hierindex.text.sentences import Sentence, tokens
@@ -78,6 +78,11 @@ def overview_parts(
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
     names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
+    if snapshot and not any(names.values()):
+        names = dict(enumerate(_topics([[nodes[k] for k in run] for run in runs], snapshot)))
+        for i, of_part in best.items():
+            topics = {*tokens(names[i].lower())}
+            of_part.sort(key=lambda unit: topics.isdisjoint(tokens(units[unit].text.lower())))
     return [
         OverviewPart(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()
     ]
@@ -173,6 +178,20 @@ def _names(
         or names[i]
         for i, node in named.items()
     }
+
+
+def _topics(parts: Sequence[Sequence[Node]], snapshot: Snapshot) -> list[str]:
+    """Return names for the parts of a document from the phrases of their chunks."""
+    order = reading_order(snapshot)
+    inside = order.icicle.part
+    below = [[inside(order.position(node.id)) for node in part] for part in parts]
+    ids = [order.ids_at(chain(*(range(at.start, at.stop) for at in part))) for part in below]
+    rows = snapshot.rows({*chain(*ids)}, columns=("id", "level", "text"))
+    texts = {row["id"]: SPEAKER.sub("", row["text"]) for row in rows if row["level"] == 0}
+    position = {chunk_id: i for i, chunk_id in enumerate(texts)}
+    return topic_names(
+        [*texts.values()], [[position[i] for i in part if i in position] for part in ids]
+    )
 
 
 def _titles(node: Node, first: str) -> str:

@@ -1,8 +1,8 @@
 """Titles of nodes, and which nodes are whole documents.
 
 The title of a document is its own title or its file name, and the title of a section is its
-heading. Other parts of a document are named by their headings or first words, and groups of
-documents by phrases from their documents' titles.
+heading. Other parts of a document are named by their headings, by phrases that they repeat or by
+their first words, and groups of documents by phrases from their documents' titles.
 """
 
 from collections import Counter, defaultdict
@@ -15,6 +15,7 @@ from hierindex.core.titles import (
     first_words,
     group_names,
     listed,
+    topic_names,
     without_markup,
     without_shared_prefix,
 )
@@ -126,7 +127,7 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
     is the section's heading. Other nodes keep the title that a language model wrote with the
     summary, if any. Without one, they get the headings of their sections, below headings that their
     parent's sections do not share: "Part 1 › Chapter 2". If these are the same as their parent's,
-    they get their first words, like chunks.
+    they are named by phrases that their chunks repeat, or by their first words, like chunks.
 
     Parameters
     ----------
@@ -141,6 +142,8 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
     n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
     number = {chunk_id: i for i, chunk_id in enumerate(chunks)}
     parts = {node_id: Part.of(below, sizes, number) for node_id, below in under.items()}
+    unnamed = defaultdict[str, list[Node]](list)  # by document
+    texts = defaultdict[str, dict[str, str]](dict)  # of chunks, by document
     for node in nodes:
         if node.id not in under:
             continue
@@ -154,7 +157,18 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
         is_new = node.level and len(part.above) >= len(parent)
         headings = part.name(outer) if is_new or part.is_section else ""
         own = headings if part.is_section else node.written_title or headings
-        node.title = (is_whole and name) or own or _first_words(node)
+        node.title = (is_whole and name) or own
+        if node.level == 0:
+            node.title = node.title or _first_words(node)
+            texts[document][node.id] = SPEAKER.sub("", node.text)
+        elif not node.title:
+            unnamed[document].append(node)
+    for document, group in unnamed.items():
+        position = {chunk_id: i for i, chunk_id in enumerate(texts[document])}
+        below_each = [[position[i] for i in under[n.id] if i in position] for n in group]
+        topics = topic_names([*texts[document].values()], below_each)
+        for node, topic in zip(group, topics, strict=True):
+            node.title = topic or _first_words(node)
 
 
 def _chunks_under(
