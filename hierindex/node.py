@@ -352,8 +352,13 @@ class Node:
         """
         if len(self.documents) != 1:
             return ""
-        file, title = str(self.metadata.get(FILE_NAME) or ""), self._given_title
-        return title if title and title != file else PurePath(file).stem
+        title = self._given_title
+        return title if title and title != self.metadata.get(FILE_NAME) else self.file_stem
+
+    @property
+    def file_stem(self) -> str:
+        """Name of the node's file without folder and suffix; empty if unknown."""
+        return PurePath(str(self.metadata.get(FILE_NAME) or "")).stem
 
     @property
     def _given_title(self) -> str:

@@ -154,7 +154,8 @@ def topic_names(texts: Sequence[str], parts: Sequence[Sequence[int]]) -> list[st
 
     A phrase is two adjacent words, neither of which is a stop word. Its weight is log(the number of
     its occurrences in the part) * log(its share of the part's phrases / its share of the
-    document's). The phrases with most weight are listed, no two with the same word.
+    document's), or the first factor alone if the part is the whole document. The phrases with most
+    weight are listed, no two with the same word.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def topic_names(texts: Sequence[str], parts: Sequence[Sequence[int]]) -> list[st
     --------
     >>> texts = ["A solar cell. The solar cell is cheap.", "The rubber case, a rubber case."]
     >>> topic_names(texts, [[0], [1], [0, 1]])
-    ['solar cell', 'rubber case', '']
+    ['solar cell', 'rubber case', 'rubber case, solar cell']
     """
     stem = stemmer_of("en").stemWord
     of_texts = [Counter(_pairs(text)) for text in texts]
@@ -182,7 +183,7 @@ def topic_names(texts: Sequence[str], parts: Sequence[Sequence[int]]) -> list[st
         of_part = _summed(of_texts[i] for i in part)
         share = of_part.total() / max(1, of_all.total())
         weight = {
-            pair: log(n) * max(0.0, log(n / of_all[pair] / share))
+            pair: log(n) * (max(0.0, log(n / of_all[pair] / share)) if share < 1 else 1)
             for pair, n in of_part.items()
             if n > 1
         }

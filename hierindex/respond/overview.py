@@ -13,7 +13,7 @@ import numpy as np
 
 from hierindex.core.arguments import Ints1d
 from hierindex.core.forest import select_cut
-from hierindex.core.identity import file_of
+from hierindex.core.identity import file_of, name_of
 from hierindex.core.titles import first_words, topic_names
 from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
@@ -80,9 +80,12 @@ def overview_parts(
     names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
     if snapshot and not any(names.values()):
         names = dict(enumerate(_topics([[nodes[k] for k in run] for run in runs], snapshot)))
-        for i, of_part in best.items():
+    for i, all_of in best.items():
+        if not any(span.section for k in runs[i] for span in nodes[k].citations):
             topics = {*tokens(names[i].lower())}
-            of_part.sort(key=lambda unit: topics.isdisjoint(tokens(units[unit].text.lower())))
+            best[i] = [
+                unit for unit in all_of if topics.intersection(tokens(units[unit].text.lower()))
+            ] or all_of
     return [
         OverviewPart(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()
     ]
@@ -376,9 +379,15 @@ def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
     titled = [
         each for each in blocks if each["documents"] == 1 and (each["level"] or each["document"])
     ]
-    titles = dict.fromkeys(block["title"] for block in sorted(titled, key=rank))
+    titles = dict.fromkeys(map(_name_of_block, sorted(titled, key=rank)))
     asked = (title if title.endswith("?") else f"What is “{title}” about?" for title in titles)
     return ["What is this about?", *islice(asked, 2)]
+
+
+def _name_of_block(block: Mapping[str, Any]) -> str:
+    """Return a block's title, without the topics after a file name."""
+    file = PurePosixPath(name_of(block["document"] or "")).stem
+    return file if block["title"].startswith(f"{file}: ") else block["title"]
 
 
 def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dict[str, str]]:

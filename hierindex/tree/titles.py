@@ -158,17 +158,18 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
         headings = part.name(outer) if is_new or part.is_section else ""
         own = headings if part.is_section else node.written_title or headings
         node.title = (is_whole and name) or own
+        is_bare = node.title == node.file_stem and not any(each.section for each in below.values())
         if node.level == 0:
             node.title = node.title or _first_words(node)
             texts[document][node.id] = SPEAKER.sub("", node.text)
-        elif not node.title:
+        elif not node.title or is_bare:
             unnamed[document].append(node)
     for document, group in unnamed.items():
         position = {chunk_id: i for i, chunk_id in enumerate(texts[document])}
         below_each = [[position[i] for i in under[n.id] if i in position] for n in group]
         topics = topic_names([*texts[document].values()], below_each)
         for node, topic in zip(group, topics, strict=True):
-            node.title = topic or _first_words(node)
+            node.title = ": ".join(filter(None, (node.title, topic))) or _first_words(node)
 
 
 def _chunks_under(

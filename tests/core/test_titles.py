@@ -9,6 +9,7 @@ from hierindex.core.titles import (
     first_words,
     group_names,
     listed,
+    topic_names,
     without_markup,
     without_shared_prefix,
 )
@@ -188,3 +189,37 @@ def test_first_words(text, words):
 )
 def test_without_markup(text, plain):
     assert without_markup(text) == plain
+
+
+@given(st.lists(TITLES, max_size=9), st.data())
+def test_a_part_is_named_by_phrases_that_it_repeats(texts, data):
+    position = st.integers(0, len(texts) - 1) if texts else st.nothing()
+    parts = data.draw(st.lists(st.lists(position, unique=True), max_size=4))
+    for part, name in zip(parts, topic_names(texts, parts), strict=True):
+        assert len(name) <= MAX_TITLE
+        said = "\n".join(texts[i] for i in part)
+        assert all(said.count(phrase) > 1 for phrase in filter(None, name.split(", ")))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A solar cell. Solar cells! A solar cell.", "solar cell"),
+        ("We don't know. We don't know. The Finch-Saunders talk, the Finch-Saunders talk.", ""),
+        ("solar solar, solar solar, 12 cranes, 12 cranes", ""),
+        ("gr\u00fcne Kr\u00e4ne und gr\u00fcne Kr\u00e4ne", "gr\u00fcne Kr\u00e4ne"),
+        ("town clock, " * 2 + "solar cell, " * 3 + "solar panel, " * 2, "solar cell, town clock"),
+    ],
+)
+def test_names_of_texts(text, name):
+    other = "The hall of the town is old, and a clock hangs there."
+    assert topic_names([text], [[0]]) == [name]
+    assert topic_names([text, other], [[0], [1]]) == [name, ""]
+
+
+def test_a_part_is_named_by_what_the_others_do_not_repeat():
+    texts = [
+        "a town clock, a town clock, a town clock, a solar cell, a solar cell",
+        "a town clock. " * 4,
+    ]
+    assert topic_names(texts, [[0]]) == ["solar cell"]

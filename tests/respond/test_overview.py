@@ -212,6 +212,22 @@ def test_parts_of_a_document_are_named_by_their_sections(tmp_path):
     assert found == ["Part 1", "Part 2 \u203a Birds"]
 
 
+def test_parts_of_a_document_without_headings_are_named_by_their_phrases(tmp_path):
+    things = "anchor chain", "bread oven", "bird nest"
+    said = [
+        f"The {thing} of house {i} is {colour}."
+        for thing in things
+        for i in range(12)
+        for colour in ("red", "blue")
+    ]
+    (tmp_path / "talk.txt").write_text(" ".join(said))
+    options = {"model": model(), "chunk_size": 60, "summary_tokens": 40, "max_children": 4}
+    index = built_of(tmp_path / "talk.txt", tmp_path / "index", **options)
+    found = [line.groupdict() for line in LINE.finditer(index.ask(WHOLE).answer)]
+    assert {line["title"] for line in found} == {*things}
+    assert all(line["title"] in line["text"] for line in found)
+
+
 def test_documents_are_not_split_if_there_are_several(harbour):
     index, texts = harbour
     answer = index.ask(WHOLE)

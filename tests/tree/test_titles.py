@@ -110,6 +110,25 @@ def test_parts_of_a_document_have_their_headings_or_first_words(kind, text):
             assert node.title in re.sub("#+ ", "", node.text)
 
 
+@KINDS
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [({"file_name": "talk.txt"}, "talk: solar cell, town clock"), ({TITLE: "A talk"}, "A talk")],
+)
+def test_what_is_said_without_headings_is_called_by_phrases(kind, metadata, title):
+    """Not by the name of the speaker, who is in each line."""
+    speech = "\n".join(
+        f"Plant Manager: On day {i} the {thing} was discussed."
+        for thing in ("solar cell", "town clock")
+        for i in range(9)
+    )
+    options = {"scope": "document"} if kind is RaptorHierarchy else {}
+    *nodes, whole = grown(kind, document("a", speech, **metadata), **options)
+    parts = {node.title for node in nodes if node.level}
+    assert whole.title == title
+    assert parts >= ({"solar cell", "town clock"} if kind is not DocumentHierarchy else set())
+
+
 def path_of(chunk):
     return (section_of(chunk) or "").split(" \u203a ")
 
