@@ -20,9 +20,9 @@ from hierindex.core.titles import (
     without_shared_prefix,
 )
 from hierindex.node import SECTION, TITLES_BETWEEN, TITLES_SPAN, Node, shared_section, titles_of
-from hierindex.summarize.extractive import MIN_WORDS, SPEAKER, SalientSentences
+from hierindex.summarize.extractive import MIN_WORDS, SPEAKER
 from hierindex.summarize.summary import Budget
-from hierindex.text.sentences import split_sentences, tokens
+from hierindex.text.sentences import tokens
 
 MAX_GIVEN = 100  # characters of a heading or a document's title
 MAX_TITLES = 100  # of the documents of a group
@@ -258,14 +258,11 @@ def _names(children: Sequence[Node]) -> list[str]:
 
 
 def _first_words(node: Node) -> str:
-    """Return the heading that a text begins with, or the first words of its best sentence."""
+    """Return the heading that a text begins with, or the first words of a line that is no stub."""
     lines = [*filter(None, map(str.strip, without_markup(node.text).split("\n")))]
     heading = titles_of(str(node.metadata.get(SECTION) or ""))[-1:]
     if heading and lines[:1] == heading:
         return first_words(lines[0])
-    if node.level:
-        best = SalientSentences().ranked(split_sentences(node.text, node.quotes))
-        lines = [without_markup(ranked[0].text) for ranked in best.values()]
     said = (SPEAKER.sub("", line) for line in lines)
     telling = (line for line in said if len(tokens(line)) >= MIN_WORDS)
     return first_words(next(telling, "")) or first_words(node.text)
