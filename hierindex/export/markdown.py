@@ -45,7 +45,6 @@ MARKUP = re.compile(
     r"|^[#>=|]|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3})|(?<=^\d{4}))[.)](?=\s|$)"
 )
 
-Files = Mapping[str, Path | None]  # the file of each document, if it still exists
 Json = dict[str, Any]
 Manifest = dict[str, tuple[str, str]]  # the document and the digest of each file
 Written = dict[str, int | list[str]]  # what an export did
@@ -170,7 +169,7 @@ def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
             changes[path] = pages.get(path, "")
     manifest = {path: known for path, known in after.items() if path not in kept}
     manifest |= {path: known for path, known in before.items() if path in kept}
-    # Files of a run that is killed are known already.
+    # The first of both is for a run that is killed: it has all files that it may leave.
     both, ours = (json.dumps(m, indent=0, sort_keys=True) for m in (manifest | before, manifest))
     for path, text in ((MANIFEST, both), *changes.items(), (MANIFEST, ours)):
         _write(folder, path, text)
@@ -248,7 +247,7 @@ def _named(entry: Entry, before: Mapping[str, str]) -> Iterator[Entry]:
         yield from _named(below, before)
 
 
-def _page(entry: Entry, folder: Path, files: Files, generated: Json) -> str:
+def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: Json) -> str:
     """Return the text of a file."""
 
     def address(path: str | Path) -> str:
