@@ -192,13 +192,14 @@ def _tree(nodes: Sequence[Node]) -> Entry:
     groups = {node.id: Entry(node.title, [node]) for node in nodes if len(node.documents) > 1}
     groups[""] = Entry("Contents")
     parent = {node.id: node.parents[0][0] if node.parents else "" for node in nodes}
-    inside = [node for node in nodes if node.id not in groups]
-    inside.sort(key=lambda n: (n.documents, not n.whole_document, n.start, -n.level))
-    for (document,), of_it in groupby(inside, lambda node: node.documents):
-        first, *rest = of_it
-        said = [first, *(n for n in rest if n.level or not first.whole_document)]
-        above = (parent[n.id] for n in [first, *rest] for _ in range(n.n_chunks))
+    inside = [node for node in reversed(nodes) if node.id not in groups]
+    inside.sort(key=lambda node: node.documents)
+    for (document,), found in groupby(inside, lambda node: node.documents):
+        of_it = [*found]
+        above = (parent[n.id] for n in of_it for _ in range(n.n_chunks))
         home = groups[mode(group for group in above if group in groups)]
+        first, *rest = sorted(of_it, key=lambda n: (not n.whole_document, n.start, -n.level))
+        said = [first, *(n for n in rest if n.level or not first.whole_document)]
         home.entries.append(Entry(first.document_name or document, said, document))
     for node in nodes:  # children before their parents
         if node.id in groups:
