@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count, groupby
-from operator import eq
 from pathlib import Path
 from statistics import mode
 from typing import Any, NamedTuple
@@ -169,7 +168,7 @@ def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
             changes[path] = pages.get(path, "")
     manifest = {path: known for path, known in after.items() if path not in kept}
     manifest |= {path: known for path, known in before.items() if path in kept}
-    # The first of both is for a run that is killed: it has all files that it may leave.
+    # The first manifest has all files that a run may leave if it is killed.
     both, ours = (json.dumps(m, indent=0, sort_keys=True) for m in (manifest | before, manifest))
     for path, text in ((MANIFEST, both), *changes.items(), (MANIFEST, ours)):
         _write(folder, path, text)
@@ -209,7 +208,7 @@ def _tree(nodes: Sequence[Node]) -> Entry:
 
 
 def _divided(entry: Entry) -> list[Entry]:
-    """Return a group, whose entries are divided if they are many; or its only entry, if any."""
+    """Return a group with its entries in parts if they are many, or its only entry, if any."""
     if len(entry.entries) > MAX_ENTRIES:
         parts = defaultdict[int, list[Entry]](list)
         for each in entry.entries:
@@ -307,19 +306,18 @@ def _body(entry: Entry, notes: dict[Span, int]) -> Iterator[str]:
     def run(passage: Passage) -> tuple[str, str, str]:
         return passage.place.section, "" if has_headings else passage.node, passage.joint
 
+    def note(source: Span | None) -> str:
+        return f"[^{notes.setdefault(source, len(notes) + 1)}]" if source else ""
+
     for (section, _, joint), together in groupby(once.values(), run):
         titles = titles_of(section)
         if titles[:1] == [entry.title]:
             del titles[0]
-        shared = [*map(eq, titles, above), False].index(False)
-        for level, title in enumerate(titles[shared:], shared + 2):
-            yield f"{'#' * min(level, 6)} {_escaped(title)}"
-        above, texts = titles, list[str]()
-        for passage in together:
-            texts.append(passage.shown)
-            if passage.source:
-                texts[-1] += f"[^{notes.setdefault(passage.source, len(notes) + 1)}]"
-        yield joint.join(texts)
+        for n, title in enumerate(titles, 1):
+            if titles[:n] != above[:n]:
+                yield f"{'#' * min(n + 1, 6)} {_escaped(title)}"
+        above = titles
+        yield joint.join(passage.shown + note(passage.source) for passage in together)
 
 
 def _escaped(text: str) -> str:
