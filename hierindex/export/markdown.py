@@ -7,10 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
-from typing import NamedTuple
+from statistics import mode
+from typing import Any, NamedTuple
 from urllib.parse import quote
+
+from pydantic import TypeAdapter
 
 from hierindex import __version__
 from hierindex.core.titles import first_words, listed, without_shared_prefix
@@ -25,56 +28,56 @@ from hierindex.text.display import displayed
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
-MANIFEST = ".hierindex.json"  # the document and the digest of each file
-Written = dict[str, int | list[str]]  # what an export did
+MANIFEST = ".hierindex.json"
 MAX_ENTRIES = 400  # of a folder; more are divided into parts by the digests of their documents
 PARTS = 37  # which hold 14,800 entries
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
 # Names that the format has for other files, or Windows for devices.
 RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
-FORMS = {"item": "item", "row": "item", "code": "code"}  # of a block; others are text
 LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
-# What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
+# What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start; and
+# formulas, which they show by their own rules.
 MARKUP = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])"
+    r"(?P<formula>\$(?=\S)(?=[^$]{,300}[\\^_{])[^$]{1,300}(?<=\S)\$(?!\d))"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])"
     r"|&(?=#?\w+;)|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)"
-    r"|^[#>=|]|^[-+:](?=\s|$|-)"
+    r"|^[#>=|]|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{3})|(?<=^\d{4}))[.)](?=\s|$)"
 )
-FORMULA = re.compile(r"(\$(?=\S)(?=[^$]{,300}[\\^_{])[^$]{1,300}(?<=\S)\$(?!\d))")
-NUMBER = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")  # which would begin a list
+
+Json = dict[str, Any]
+Manifest = dict[str, tuple[str, str]]  # the document and the digest of each file
+Written = dict[str, int | list[str]]  # what an export did
 
 
 class Passage(NamedTuple):
     """A quote of a node, as it is displayed.
 
-    `place` is its position among headings, `kind` that of its block, and `source` what it quotes.
+    `place` is its position among headings, `source` what it quotes, `line` its text on one line,
+    `shown` its Markdown, and `joint` what is between it and the next of its kind.
     """
 
     place: Span
-    node: Node
-    kind: str
-    text: str
     source: Span | None
-
-    @property
-    def line(self) -> str:
-        """The text on one line."""
-        return " ".join(UNSAFE.sub(" ", LINE_START.sub("", self.text)).split())
+    node: str
+    kind: str
+    line: str
+    shown: str
+    joint: str
 
 
 @dataclass(eq=False)
 class Entry:
     """A document, or a group of documents and groups (`entries`).
 
-    `nodes` are the nodes whose text is written to its file.
+    `nodes` are the nodes whose text is written to its file, and `near` are entries to link to.
     """
 
     title: str
     nodes: Sequence[Node] = ()
     document: str = ""
     entries: list["Entry"] = field(default_factory=list)
-    path: str = ""
-    up: "Entry | None" = None
+    path: str = "index.md"
+    near: Mapping[str, "Entry | None"] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -91,13 +94,22 @@ class Entry:
             whole = Span("", node.start, 0, section=section)
             for part in node.quotes:
                 blocks = [*quoted_blocks(node.text, part)]
-                for block in blocks[:1] if node.level else blocks:
-                    to = part.to if node.level else block.end  # a quote of a summary is a sentence
-                    text = displayed(node.text[block.start : to].strip("|"))
-                    source = part.part(block.start, to).source
+                if node.level:  # a quote of a summary is a sentence
+                    blocks = [block._replace(end=part.to) for block in blocks[:1]]
+                for start, end, kind in blocks:
+                    text = displayed(node.text[start:end].strip("|"))
+                    if kind in ("heading", "front matter") or not re.search(r"\w", text):
+                        continue
+                    source = part.part(start, end).source
                     place = source if source and part.verbatim and self.document else whole
-                    if block.kind not in ("heading", "front matter") and re.search(r"\w", text):
-                        yield Passage(place, node, block.kind, text, source)
+                    line = " ".join(UNSAFE.sub(" ", LINE_START.sub("", text)).split())
+                    shown, joint = _escaped(line), " " if node.level else "\n\n"
+                    if self.document and kind in ("item", "row"):
+                        shown, joint = f"- {shown}", "\n"
+                    elif self.document and kind == "code":
+                        fence = "`" * (3 + text.count("`"))
+                        shown, joint = f"{fence}\n{visible(text, lines=True)}\n{fence}\n", "\n\n"
+                    yield Passage(place, source, node.id, kind, line, shown, joint)
 
 
 def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
@@ -137,53 +149,39 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
     snapshot = snapshot_of(index)
     nodes, before = ordered_nodes(snapshot), _manifest(folder / MANIFEST)
-    paths = {document: path for path, (document, _) in before.items()}
-    entries = {entry.path: entry for entry in _named(_tree(nodes), "", paths)}
+    entries = [*_named(_tree(nodes), {document: path for path, (document, _) in before.items()})]
     read_from = {node.documents[0]: node.read_from for node in nodes if node.read_from}
     files = {document: file_in(source, document) for document, source in read_from.items()}
     generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
-    manifest, changes, kept = before.copy(), dict[str, str](), list[str]()
-    for path in sorted({*entries, *before}):
-        file, entry = folder / path, entries.get(path)
+    pages = {entry.path: _page(entry, folder, files, generated) for entry in entries}
+    after = {entry.path: (entry.document, _digest(pages[entry.path])) for entry in entries}
+    changes, kept = dict[str, str](), list[str]()
+    for path in sorted({*after, *before}):
+        file = folder / path
         if not file.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{str(file)!r} is outside of {str(folder)!r}; remove the link.")
-        text = _page(entry, folder, files, generated) if entry else ""
-        digest = _digest(text) if entry else ""  # of no file
+        (_, last), (_, new) = before.get(path, ("", "")), after.get(path, ("", ""))
         found = _digest(file.read_text("utf-8", "replace")) if file.exists() else ""
-        _, last = before.get(path, ("", ""))
-        if found not in ("", digest, last) and not (force and entry and path in before):
+        if found not in ("", last, new) and not (force and last and new):
             kept.append(path)
-            continue
-        if found != digest:
-            changes[path] = text
-        manifest.pop(path, None)
-        if entry:
-            manifest[path] = entry.document, digest
-    if manifest != before:  # a run that is killed must not leave files that nobody owns
-        _write(folder, MANIFEST, _dumped({**manifest, **before}))
-    for path, text in changes.items():
+        elif found != new:
+            changes[path] = pages.get(path, "")
+    manifest = {path: known for path, known in after.items() if path not in kept}
+    manifest |= {path: known for path, known in before.items() if path in kept}
+    # The first manifest has all files that a run may leave if it is killed.
+    both, ours = (json.dumps(m, indent=0, sort_keys=True) for m in (manifest | before, manifest))
+    for path, text in ((MANIFEST, both), *changes.items(), (MANIFEST, ours)):
         _write(folder, path, text)
-    if manifest != before:
-        _write(folder, MANIFEST, _dumped(manifest))
     removed = [*changes.values()].count("")
-    return {
-        "nodes": len(nodes),
-        "written": len(changes) - removed,
-        "removed": removed,
-        "kept": kept,
-    }
+    written = len(changes) - removed
+    return {"nodes": len(nodes), "written": written, "removed": removed, "kept": kept}
 
 
-def _dumped(manifest: Mapping[str, tuple[str, str]]) -> str:
-    return json.dumps(manifest, indent=0, sort_keys=True)
-
-
-def _manifest(file: Path) -> dict[str, tuple[str, str]]:
+def _manifest(file: Path) -> Manifest:
     """Return the document and the digest of each file that the last export wrote."""
     try:
-        held = json.loads(file.read_bytes()) if file.exists() else {}
-        return {path: (str(document), str(digest)) for path, (document, digest) in held.items()}
-    except (AttributeError, TypeError, ValueError) as error:
+        return TypeAdapter(Manifest).validate_json(file.read_bytes() if file.exists() else "{}")
+    except ValueError as error:
         message = f"{str(file)!r} is damaged; restore it, or export to an empty folder."
         raise InputError(message) from error
 
@@ -192,116 +190,97 @@ def _tree(nodes: Sequence[Node]) -> Entry:
     """Return the groups and documents of an index, each under its strongest parent."""
     groups = {node.id: Entry(node.title, [node]) for node in nodes if len(node.documents) > 1}
     groups[""] = Entry("Contents")
-    by_document = defaultdict[str, list[Node]](list)
-    n_chunks = defaultdict[str, Counter[str]](Counter)  # of a document, by group
-    for node in reversed(nodes):
-        if node.id not in groups:
-            (document,), parent = node.documents, _parent(node)
-            by_document[document].append(node)
-            if parent in groups:
-                n_chunks[document][parent] += node.n_chunks
-    for document, of_it in sorted(by_document.items()):
+    parent = {node.id: node.parents[0][0] if node.parents else "" for node in nodes}
+    inside = [node for node in reversed(nodes) if node.id not in groups]
+    inside.sort(key=lambda node: node.documents)
+    for (document,), found in groupby(inside, lambda node: node.documents):
+        of_it = [*found]
+        above = (parent[n.id] for n in of_it for _ in range(n.n_chunks))
+        home = groups[mode(group for group in above if group in groups)]
         first, *rest = sorted(of_it, key=lambda n: (not n.whole_document, n.start, -n.level))
-        said = [first, *(n for n in rest if n.kind != "chunk" or not first.whole_document)]
-        ((home, _),) = n_chunks[document].most_common(1)
-        groups[home].entries.append(Entry(first.document_name or document, said, document))
-    for node in nodes:
+        said = [first, *(n for n in rest if n.level or not first.whole_document)]
+        home.entries.append(Entry(first.document_name or document, said, document))
+    for node in nodes:  # children before their parents
         if node.id in groups:
-            groups[_parent(node)].entries.append(groups[node.id])
-    (top,) = _pruned(groups[""])
+            groups[parent[node.id]].entries += _divided(groups[node.id])
+    (top,) = _divided(groups[""])
     return groups[""] if top.document else top
 
 
-def _parent(node: Node) -> str:
-    """Return the id of the strongest parent, "" if there is none."""
-    return node.parents[0][0] if node.parents else ""
-
-
-def _pruned(entry: Entry) -> list[Entry]:
-    """Return a document, a group of at least two entries, or otherwise the entries themselves."""
-    if entry.document:
-        return [entry]
-    entry.entries = [each for below in entry.entries for each in _pruned(below)]
+def _divided(entry: Entry) -> list[Entry]:
+    """Return a group with its entries in parts if they are many, or its only entry, if any."""
     if len(entry.entries) > MAX_ENTRIES:
         parts = defaultdict[int, list[Entry]](list)
         for each in entry.entries:
-            first = each.document or each.nodes[0].documents[0]
-            parts[int(_digest(first), 16) % PARTS + 1].append(each)
+            parts[int(_digest(each.nodes[0].documents[0]), 16) % PARTS + 1].append(each)
         entry.entries = [Entry(f"Part {n}", entries=part) for n, part in sorted(parts.items())]
     return [entry] if len(entry.entries) > 1 else entry.entries
 
 
-def _named(entry: Entry, folder: str, before: Mapping[str, str]) -> list[Entry]:
-    """Set the paths of a group and of what is in it, and return all of them.
+def _named(entry: Entry, before: Mapping[str, str]) -> Iterator[Entry]:
+    """Set the paths of what is in a group, and yield the group and all of it.
 
     An entry keeps the name that most of its documents had `before`.
     """
-    entry.path, found = f"{folder}index.md", [entry]
-    names, votes = dict[Entry, str](), Counter[tuple[Entry, str]]()
-    for below in entry.entries:
-        for document in below.nodes[0].documents if below.nodes else ():
-            path = before.get(document, "")
-            name, *inside = path.removeprefix(folder).split("/", 1)
-            if name and path.startswith(folder) and bool(inside) != bool(below.document):
-                votes[below, name] += 1
+    yield entry
+    folder = entry.path.removesuffix("index.md")
+    votes = Counter(
+        (below, before[document].removeprefix(folder).split("/")[0])
+        for below in entry.entries
+        for document in (below.nodes[0].documents if below.nodes else ())
+        if document in before and before[document].startswith(folder)
+    )
+    names = dict[Entry, str]()
     for (below, name), _ in votes.most_common():
-        if below not in names and name not in names.values():
-            names[below] = name
-    for below in entry.entries:
+        if name.endswith(".md") == bool(below.document) and name not in names.values():
+            names.setdefault(below, name)
+    beside = [None, *entry.entries, None]
+    for below, previous, following in zip(entry.entries, beside, beside[2:], strict=False):
         suffix, taken = ".md" if below.document else "", {*names.values()}
         words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
         slug = first_words(words, 60 if below.document else 24).replace(" ", "-")
         tries = (f"{slug}-{n}{suffix}" if n > 1 else f"{slug}{suffix}" for n in count(1))
         free = (name for name in tries if name not in taken and not RESERVED.match(name))
-        name = names.get(below) or next(free)
-        names[below], below.up, below.path = name, entry, f"{folder}{name}"
-        found += _named(below, f"{below.path}/", before) if below.entries else [below]
-    return found
+        name = names.setdefault(below, next(free))
+        below.path = f"{folder}{name}" if below.document else f"{folder}{name}/index.md"
+        below.near = {"Up": entry, "Previous": previous, "Next": following}
+        yield from _named(below, before)
 
 
-def _page(
-    entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: Mapping[str, str]
-) -> str:
+def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: Json) -> str:
     """Return the text of a file."""
 
     def address(path: str | Path) -> str:
-        here = folder / entry.path
-        return quote(os.fsencode(Path(os.path.relpath(folder / path, here.parent)).as_posix()))
+        here = (folder / entry.path).parent
+        return quote(os.fsencode(Path(os.path.relpath(folder / path, here)).as_posix()))
+
+    def link(text: str, path: str | Path, page: str = "") -> str:
+        label = re.sub(r"(?<!\\)[][]", r"\\\g<0>", _escaped(text))
+        return f"[{label}]({address(path)}{page})"
 
     def place(span: Span) -> str:
         name = place_of(span._replace(section="", anchor="").to_json())
         file, page = files.get(span.document), f"#page={span.page}" if span.page else ""
-        shown = _link(name, address(file) + page) if file else _escaped(name)
+        shown = link(name, file, page) if file else _escaped(name)
         return f"{shown}, characters {span.start}-{span.end}"
 
     def item(below: Entry) -> str:
-        link = _link(below.title, address(below.path))
-        return f"- {link}" if below.line == below.title else f"- {link}: {_escaped(below.line)}"
+        line = "" if below.line == below.title else f": {_escaped(below.line)}"
+        return f"- {link(below.title, below.path)}{line}"
 
-    head = "" if entry.up else 'okf_version: "0.2"\n'  # which the topmost index has
+    head = "" if entry.near else 'okf_version: "0.2"\n'  # which the topmost index has
     if entry.document:
-        file, source = files.get(entry.document), {"id": entry.document}
+        source, file = {"id": entry.document}, files.get(entry.document)
         if file:
             source["resource"] = address(file)
-        values = {
-            "type": "Document",
-            "title": entry.title,
-            "description": entry.line,
-            "sources": [source],
-            "generated": generated,
-            "status": "stable",
-        }
+        values: Json = {"type": "Document", "title": entry.title, "description": entry.line}
+        values |= {"sources": [source], "generated": generated, "status": "stable"}
         head = "".join(f"{k}: {UNSAFE.sub(' ', to_json(value))}\n" for k, value in values.items())
-    near = list[tuple[str, Entry | None]]()
-    if entry.up:
-        beside = [None, *entry.up.entries, None]
-        at = beside.index(entry)
-        near = [("Up", entry.up), ("Previous", beside[at - 1]), ("Next", beside[at + 1])]
     notes = dict[Span, int]()
     parts = [
         head and f"---\n{head}---",
         f"# {_escaped(entry.title)}",
-        " · ".join(_link(word, address(to.path)) for word, to in near if to),
+        " · ".join(link(word, to.path) for word, to in entry.near.items() if to),
         *_body(entry, notes),
         "\n".join(map(item, entry.entries)),
         "\n".join(f"[^{n}]: {place(span)}" for span, n in notes.items()),
@@ -309,52 +288,36 @@ def _page(
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _link(text: str, address: str) -> str:
-    label = re.sub(r"(?<!\\)[][]", r"\\\g<0>", _escaped(text))
-    return f"[{label}]({address})"
-
-
-def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return the parts of a page, everything once and under its headings, if there are any.
+def _body(entry: Entry, notes: dict[Span, int]) -> Iterator[str]:
+    """Yield the parts of a page, everything once and under its headings, if there are any.
 
     The source of each passage is added to `notes`, with its number.
     """
-    parts, said = list[str](), {below.line for below in entry.entries}
-    above, before = list[str](), ("", "", "")  # the headings, place and kind of the last passage
-    found = [*entry.passages()]
-    has_headings = any(passage.place.section for passage in found)
+    passages, above = [*entry.passages()], list[str]()
+    has_headings = any(passage.place.section for passage in passages)
     if has_headings:
-        found.sort(key=lambda passage: passage.place.start)
-    for passage in found:
-        source, section = passage.source, passage.place.section
-        key = str(source[:3]) if source and entry.document else passage.line
-        if key in said:
-            continue
-        said.add(key)
+        passages.sort(key=lambda passage: passage.place.start)
+    once = dict[object, Passage]()
+    for passage in passages:
+        once.setdefault((entry.document and passage.source) or passage.line, passage)
+    for below in entry.entries:
+        once.pop(below.line, None)
+
+    def run(passage: Passage) -> tuple[str, str, str]:
+        return passage.place.section, "" if has_headings else passage.node, passage.joint
+
+    def note(source: Span | None) -> str:
+        return f"[^{notes.setdefault(source, len(notes) + 1)}]" if source else ""
+
+    for (section, _, joint), together in groupby(once.values(), run):
         titles = titles_of(section)
         if titles[:1] == [entry.title]:
-            titles = titles[1:]
-        same = [title == last for title, last in zip(titles, above, strict=False)]
-        shared = [*same, False].index(False)
-        for level, title in enumerate(titles[shared:], shared + 2):
-            parts.append(f"{'#' * min(level, 6)} {_escaped(title)}")
-        note = f"[^{notes.setdefault(source, len(notes) + 1)}]" if source else ""
-        form = FORMS.get(passage.kind, "text") if entry.document else "text"
-        shown = f"{_escaped(passage.line)}{note}"
-        if form == "item":
-            shown = f"- {shown}"
-        elif form == "code":
-            fence = "`" * (3 + passage.text.count("`"))
-            shown = f"{fence}\n{visible(passage.text, lines=True)}\n{fence}\n{note}"
-        here = section, "" if has_headings else passage.node.id, form
-        if here == before and form == "item":
-            parts[-1] += f"\n{shown}"
-        elif here == before and form == "text" and passage.node.kind != "chunk":
-            parts[-1] += f" {shown}"
-        else:
-            parts.append(shown)
-        above, before = titles, here
-    return parts
+            del titles[0]
+        for n, title in enumerate(titles, 1):
+            if titles[:n] != above[:n]:
+                yield f"{'#' * min(n + 1, 6)} {_escaped(title)}"
+        above = titles
+        yield joint.join(passage.shown + note(passage.source) for passage in together)
 
 
 def _escaped(text: str) -> str:
@@ -363,23 +326,22 @@ def _escaped(text: str) -> str:
     >>> print(_escaped(r"# a_b *c* [[d]] 2 * 3 [e] $\alpha_1$ costs $5, x_y $6"))
     \# a_b \*c\* \[[d]] 2 * 3 [e] $\alpha_1$ costs \$5, x_y \$6
     """
-    line = " ".join(UNSAFE.sub(" ", text).split())
-    parts = FORMULA.split(line)  # which programs show by their own rules
-    parts[::2] = [MARKUP.sub(lambda found: "\\" + found[0], part) for part in parts[::2]]
-    return NUMBER.sub(r"\1\\", "".join(parts))
+    return MARKUP.sub(
+        lambda m: m[0] if m["formula"] else "\\" + m[0], " ".join(UNSAFE.sub(" ", text).split())
+    )
 
 
 def _write(folder: Path, path: str, text: str) -> None:
-    """Write a file, or remove it together with folders that become empty."""
+    """Write a file if its text is new, or remove it together with folders that become empty."""
     file = folder / path
-    if text:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        (part := folder / f"{MANIFEST}.part").write_bytes(text.encode())
-        part.replace(file)
-    else:
+    if not text:
         file.unlink()
         while not any((file := file.parent).iterdir()):
             file.rmdir()
+    elif not file.exists() or file.read_bytes() != text.encode():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (part := folder / f"{MANIFEST}.part").write_bytes(text.encode())
+        part.replace(file)
 
 
 def _digest(text: str) -> str:

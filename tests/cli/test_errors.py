@@ -30,7 +30,7 @@ NO_INDEX = "{0!r} holds no index; build one with `hierindex build SOURCE --index
 PATHS = {
     **{
         f"{command} --index none": NO_INDEX.format("none")
-        for command in ("info", "generations", "rollback", "explore", "report --out a")
+        for command in ("info", "generations", "rollback", "explore", "report --to a")
     },
     "query ? --index docs": NO_INDEX.format("docs"),
     "tree --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "

@@ -20,7 +20,7 @@ LINES = {
     "tree": "tree --index my-index --depth 4",
     "show": "show NODE --index my-index --source",
     "outline": "outline --index my-index",
-    "report": f"report --index my-index --out {LONG}.html",
+    "report": f"report --index my-index --to {LONG}.html",
     "export": f"export svg --index my-index --to {LONG}.svg",
     "verify": "verify --index my-index",
     "generations": "generations --index my-index",

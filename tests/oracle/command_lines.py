@@ -40,7 +40,7 @@ chat --index i
 export parquet --index i --to nodes.parquet --json
 export svg --index i --to tree.svg --json
 export document-summary --index i --to summary --json
-report --index i --out page.html --json
+report --index i --to page.html --json
 build papers --index w --dry-run --llm m --llm-base-url http://127.0.0.1:1/v1 --json
 evaluate data --ways dense,hybrid,collapsed --budgets 300 --json
 """
