@@ -16,6 +16,7 @@ from hierindex.respond.engine import query_engine as query_engine
 QUESTION = "Did the lantern meet a falcon?"
 NUM_OUTPUT = 256  # what LlamaIndex leaves for an answer whose length is not told
 WAYS = ["plain", "stream", "async", "async stream"]
+CHAT_MODES = ["condense_plus_context", "best", "context", "condense_question"]
 WITHOUT_LLM = {"no_text", "context_only"}
 NEED_LLM = {mode.value for mode in ResponseMode} - WITHOUT_LLM
 STREAMING = NEED_LLM - {"accumulate", "compact_accumulate"}

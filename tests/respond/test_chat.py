@@ -10,13 +10,12 @@ from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import ChatMemoryBuffer
 from loopback import Fault
-from respond.asking import WAYS, serve
+from respond.asking import CHAT_MODES, WAYS, serve
 
 from hierindex import HierindexError, Node
 from hierindex.errors import InputError
 from hierindex.respond.chat import Conversation
 
-CHAT_MODES = ["condense_plus_context", "best", "context", "condense_question"]
 FIRST = "Did the lantern meet a falcon?"
 SECOND = "And what did it meet then?"
 REWRITTEN = "What did the lantern meet after the falcon?"

@@ -1,10 +1,8 @@
 import asyncio
 
-import httpx
 import llama_index.core
 import pytest
 from clients import llm_of
-from fakes import HashingEmbedding
 from indexes import where
 from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -13,7 +11,7 @@ from loopback import LoopbackServer
 from respond.asking import NEED_LLM, QUESTION, WITHOUT_LLM, query, serve, usage_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import InputError
 
 
 def reply(prompt):
@@ -61,6 +59,13 @@ def test_the_default_mode_follows_from_the_model(index, server):
     assert first.prompt == second.prompt
 
 
+def test_a_prompt_shows_the_users_metadata_and_none_of_ours(index, server):
+    index.ask(QUESTION, llm=llm_of(server))
+    assert "author: " in server.requests[0].prompt
+    for key in ("level_max", "n_tokens", "quotes", "hierindex"):
+        assert key not in server.requests[0].prompt
+
+
 def test_llama_indexs_global_handler_is_kept(index, server):
     handler = TokenCountingHandler()
     llama_index.core.global_handler = handler
@@ -85,16 +90,6 @@ def test_what_a_postprocessor_hid_comes_back_in_no_summary(index):
         index.ask("Who met whom?", llm=llm, node_postprocessors=[Masked()], **options)
     assert len(server.requests) > 2
     assert not any("falcon" in request.prompt for request in server.requests)
-
-
-class Down(HashingEmbedding):
-    def _get_query_embedding(self, query):
-        raise httpx.ConnectError("refused")
-
-
-def test_an_embedding_model_that_is_down_is_named(store):
-    with pytest.raises(ModelError, match=r"^The embedding model 'hashing' cannot be used: nothing"):
-        HierarchicalIndex(store, Down()).ask(QUESTION)
 
 
 @pytest.mark.parametrize("mode", [None, "compact"])
