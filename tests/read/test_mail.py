@@ -406,4 +406,6 @@ def test_fields_in_plain_bytes_are_read(read, encoding):
     "text", ["No header at all.\n", "X-Other: x\n\nBody.\n", "Grüße\n"], ids=repr
 )
 def test_what_has_no_header_is_read_as_text(read, text):
-    assert read(text.encode()).text == text
+    document = read(text.encode())
+    assert document.text == text
+    assert not {"title", "from", HEADINGS} & document.metadata.keys()

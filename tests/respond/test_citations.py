@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.prompts import PromptTemplate
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel
 from records import metadata_of
 from respond.asking import NEED_LLM, STREAMING, WAYS, count_tokens, query, query_engine, serve
@@ -464,3 +464,12 @@ def test_a_passage_without_text_or_place_supports_nothing():
     first, second = response.metadata["citations"]
     assert (first["supported"], second["supported"]) == (False, True)
     assert "document" not in first | second
+
+
+def test_what_was_found_is_not_modified():
+    retriever = Found()
+    before = [each.model_dump_json() for each in retriever.found]
+    with serve(lambda prompt: "Worn out [1].") as server:
+        query_engine(retriever, MODEL, llm=llm_of(server)).query(QUESTION)
+    assert [each.model_dump_json() for each in retriever.found] == before
+    assert retriever.found[0].node.get_content(MetadataMode.LLM) == TEXTS["pump.md"]
