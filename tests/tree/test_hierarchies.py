@@ -9,7 +9,7 @@ import sys
 from ast import literal_eval
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain, pairwise
 
 import numpy as np
@@ -53,22 +53,14 @@ TOPICS = [
         "nova orbit comet moon eclipse dust light dwarf galaxy ring",
     )
 ]
-HIERARCHIES = [
-    SemanticHierarchy,
-    RaptorHierarchy,
-    DocumentHierarchy,
-    lambda **options: RaptorHierarchy(scope="document", **options),
-    lambda **options: SemanticHierarchy(rule=Percentile(40), **options),
-    lambda **options: RaptorHierarchy(mixture=Mixture(target_size=None), **options),
-]
-IDS = [
-    "semantic",
-    "raptor",
-    "document",
-    "raptor per document",
-    "semantic by percentile",
-    "raptor as published",
-]
+HIERARCHIES = {
+    "semantic": SemanticHierarchy,
+    "raptor": RaptorHierarchy,
+    "document": DocumentHierarchy,
+    "raptor per document": partial(RaptorHierarchy, scope="document"),
+    "semantic by percentile": partial(SemanticHierarchy, rule=Percentile(40)),
+    "raptor as published": partial(RaptorHierarchy, mixture=Mixture(target_size=None)),
+}
 
 
 class OtherSentences(SalientSentences):
@@ -113,7 +105,7 @@ def grown_once(kind) -> list[TextNode]:
     return grown(kind)
 
 
-@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+@pytest.mark.parametrize("kind", HIERARCHIES.values(), ids=HIERARCHIES)
 def test_a_tree_has_one_root_and_cuts_that_shrink(kind) -> None:
     nodes = {node.node_id: Node.of(node) for node in grown_once(kind)}
     assert len(nodes) == len(grown_once(kind))
@@ -131,7 +123,7 @@ def test_a_tree_has_one_root_and_cuts_that_shrink(kind) -> None:
     assert cuts[-1] == 1
 
 
-@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+@pytest.mark.parametrize("kind", HIERARCHIES.values(), ids=HIERARCHIES)
 def test_links_are_those_of_llama_index(kind) -> None:
     nodes = grown_once(kind)
     for node in nodes:
@@ -370,7 +362,7 @@ def test_options_are_checked_when_they_are_given(options, message) -> None:
 
 
 class TestSerialisation:
-    @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+    @pytest.mark.parametrize("kind", HIERARCHIES.values(), ids=HIERARCHIES)
     def test_round_trip(self, kind) -> None:
         hierarchy = kind(embed_model=HashingEmbedding(), seed=3, max_children=7)
         data = json.loads(json.dumps(hierarchy.to_dict()))
