@@ -5,7 +5,11 @@ from contextlib import asynccontextmanager
 import httpx
 from llama_index.llms.openai_like import OpenAILike
 
+from hierindex.models.adapters import with_retries as with_retries
 from hierindex.models.llm import show_error
+from hierindex.models.record import Calls as Calls
+
+ATTEMPTS = 5  # failed requests per prompt
 
 
 def llm_of(server, **settings):

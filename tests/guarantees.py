@@ -7,10 +7,9 @@ import pytest
 from records import as_plain
 
 from hierindex import HierarchicalIndex, Node, RaptorHierarchy
-from hierindex.tree.hierarchy import Hierarchy
 
 
-def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) -> list[dict]:
+def guaranteed(index: HierarchicalIndex, kind: type, **instead: str) -> list[dict]:
     """All that an update leaves as a fresh build makes it: documents' trees, or the chunks.
 
     What places them among others, such as parents across documents, is left out; `instead` are

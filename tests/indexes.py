@@ -8,7 +8,6 @@ from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.tree.hierarchy import Hierarchy
 
 
 def documents_of(texts: dict[str, str]) -> list[Document]:
@@ -19,7 +18,7 @@ def documents_of(texts: dict[str, str]) -> list[Document]:
 def built(
     sources: Any,
     uri: Path,
-    kind: type[Hierarchy] = SemanticHierarchy,
+    kind: Any = SemanticHierarchy,
     *,
     model: Any = None,
     chunk_size: int | None = None,

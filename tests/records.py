@@ -3,10 +3,13 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from llama_index.core.schema import BaseNode
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import BaseNode, Document
 
 from hierindex import HierarchyStore, Node
-from hierindex.node import Maker
+from hierindex.node import HEADINGS, Maker
+from hierindex.read.markdown import markdown_headings
+from hierindex.read.split import split_documents
 from hierindex.store.rows import to_table
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
@@ -21,6 +24,25 @@ def metadata_of(maker: Maker = Maker(), **fields: Any) -> dict[str, Any]:  # noq
 def as_chunks(nodes: Iterable[Node | BaseNode]) -> list[Node]:
     """Return chunks as a growth takes them."""
     return [node if isinstance(node, Node) else chunk_of(node) for node in nodes]
+
+
+def markdown(name: str, text: str, **metadata: Any) -> Document:
+    """Return a document with its headings, as it is read; no model sees its metadata."""
+    headings = [list(heading) for heading in markdown_headings(text)]
+    metadata |= {HEADINGS: headings} if headings else {}
+    hidden = [*metadata]
+    return Document(
+        id_=name,
+        text=text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=hidden,
+        excluded_llm_metadata_keys=hidden,
+    )
+
+
+def chunks_of(documents: Iterable[Document], splitter: NodeParser) -> list[Node]:
+    """Return chunks of documents, as a build makes them."""
+    return split_documents([*documents], splitter)
 
 
 def leaves_of(nodes: Iterable[Node | BaseNode]) -> list[Node]:

@@ -9,7 +9,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import (
     Membership,
@@ -18,7 +17,8 @@ from hierindex.core.membership import (
     groups_of,
     normalised,
 )
-from hierindex.core.segments import (
+from hierindex.core.tree import Grouper, Tree, grow_tree
+from hierindex.rules import (
     Cosine,
     Gradient,
     Interquartile,
@@ -28,33 +28,32 @@ from hierindex.core.segments import (
     StandardDeviation,
     TargetSize,
 )
-from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
 UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
-def noise(rng: Generator, n: int, d: int) -> Floats2d:
+def noise(rng: Generator, n: int, d: int) -> NDArray:
     return rng.normal(size=(n, d))
 
 
-def blobs(rng: Generator, n: int, d: int) -> Floats2d:
+def blobs(rng: Generator, n: int, d: int) -> NDArray:
     return noise(rng, 4, d)[np.arange(n) % 4] + 0.01 * noise(rng, n, d)
 
 
-def identical(rng: Generator, n: int, d: int) -> Floats2d:
+def identical(rng: Generator, n: int, d: int) -> NDArray:
     return np.repeat(noise(rng, 1, d), n, axis=0)
 
 
-def duplicates(rng: Generator, n: int, d: int) -> Floats2d:
+def duplicates(rng: Generator, n: int, d: int) -> NDArray:
     return noise(rng, 1 + n // 3, d)[rng.integers(1 + n // 3, size=n)]
 
 
-def collinear(rng: Generator, n: int, d: int) -> Floats2d:
+def collinear(rng: Generator, n: int, d: int) -> NDArray:
     return noise(rng, 1, d) + np.outer(rng.permutation(n) / 4, noise(rng, 1, d))
 
 
-def one_outlier(rng: Generator, n: int, d: int) -> Floats2d:
+def one_outlier(rng: Generator, n: int, d: int) -> NDArray:
     X = identical(rng, n, d)
     X[n // 2 : n // 2 + 1] *= -1
     return X
@@ -65,7 +64,7 @@ SHAPES = {
 }
 
 
-def unit_vectors(shape: str, n: int, d: int, seed: int = 0) -> Floats2d:
+def unit_vectors(shape: str, n: int, d: int, seed: int = 0) -> NDArray:
     """(n, d) rows of length 1."""
     X = SHAPES[shape](np.random.default_rng(seed), n, d)
     return read_only(X / np.linalg.norm(X, axis=1, keepdims=True))
@@ -87,7 +86,7 @@ def vectors(
     most_rows: int = 200,
     least_dims: int = 1,
     shapes: Sequence[str] = tuple(SHAPES),
-) -> Floats2d:
+) -> NDArray:
     """(n_rows, n_dims) unit vectors, single or double precision."""
     shape = draw(st.sampled_from(shapes))
     n, d = draw(st.integers(least_rows, most_rows)), draw(st.integers(least_dims, 64))
@@ -96,7 +95,7 @@ def vectors(
 
 
 @st.composite
-def documents(draw: st.DrawFn, n_rows: int) -> Ints1d:
+def documents(draw: st.DrawFn, n_rows: int) -> NDArray:
     """(n_rows,) numbers in no order, equal in one run of rows each."""
     rng = np.random.default_rng(draw(seeds()))
     run = np.cumsum(rng.random(n_rows) < draw(st.sampled_from([0.0, 0.1, 0.5, 1.0])))
@@ -104,7 +103,7 @@ def documents(draw: st.DrawFn, n_rows: int) -> Ints1d:
 
 
 @st.composite
-def token_counts(draw: st.DrawFn, n_rows: int) -> Ints1d:
+def token_counts(draw: st.DrawFn, n_rows: int) -> NDArray:
     """(n_rows,), from empty texts to texts over any of the caps."""
     most = draw(st.sampled_from([1, 20, 200]))
     rng = np.random.default_rng(draw(seeds()))
@@ -119,7 +118,7 @@ def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 200) -> Rows:
 
 
 @st.composite
-def headings(draw: st.DrawFn, n_rows: int) -> Ints1d:
+def headings(draw: st.DrawFn, n_rows: int) -> NDArray:
     """(n_rows,), none or of up to three levels."""
     share = draw(st.sampled_from([0.0, 0.2, 0.7]))
     rng = np.random.default_rng(draw(seeds()))

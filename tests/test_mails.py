@@ -9,10 +9,10 @@ from test_update import built, check_fresh, counts, documents_of, hierarchy_of, 
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import InputError, SourceError
-from hierindex.read.documents import DELETED
 from hierindex.read.mail import mails
 from hierindex.retrieve.named import named
 
+DELETED = "was deleted from the index; name the file as a source to add it again"
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
 
 

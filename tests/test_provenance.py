@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, NodeWithScore, TextNode
-from records import as_text_nodes
+from records import as_text_nodes, chunks_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -17,7 +17,6 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.node import PAGE_BREAK, PAGE_LABEL, PAGES
-from hierindex.read.split import split_documents
 from hierindex.text.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
@@ -83,7 +82,7 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
 def test_every_citation_is_found_at_its_place(found, kind, splitter):
     source = {document.node_id: document for document in found}
     model = HashingEmbedding()
-    chunks = as_text_nodes(split_documents(found, splitter))
+    chunks = as_text_nodes(chunks_of(found, splitter))
     # LlamaIndex's own splitter does not find the place of every chunk.
     assume(all(chunk.start_char_idx is not None for chunk in chunks))
     nodes = kind(embed_model=model, summary_tokens=40)(chunks)
@@ -103,7 +102,7 @@ def test_every_citation_is_found_at_its_place(found, kind, splitter):
 )
 def test_a_document_that_is_a_page_has_its_label_if_that_is_a_number(label, page):
     document = Document(text="The keeper wrote. He left.", id_="p", metadata={PAGE_LABEL: label})
-    chunks = split_documents([document], SentenceSplitter(chunk_size=200))
+    chunks = chunks_of([document], SentenceSplitter(chunk_size=200))
     (node,) = SemanticHierarchy(embed_model=HashingEmbedding()).grow([chunks]).nodes
     assert [span.page for span in node.citations] == [page]
 

@@ -58,6 +58,8 @@ def test_what_asks_no_language_model_imports_no_llama_index(folder) -> None:
     assert not imported_by(*asking, "query 'Who?' --index my-index --level top") & {
         "llama_index.core",
         "torch",
+        "transformers",
+        "httpx",
         "starlette",
     }
 

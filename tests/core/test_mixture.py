@@ -115,12 +115,6 @@ def test_permuted_rows_permute_the_groups(X, seed, model):
     np.testing.assert_allclose(np.sort(shuffled.data), np.sort(M.data))
 
 
-@given(vectors(1, 80), seeds(), models())
-def test_the_same_seed_gives_the_same_groups(X, seed, model):
-    one, other = (mixture(X, model=model, seed=seed) for _ in range(2))
-    assert np.array_equal(one.toarray(), other.toarray())
-
-
 @given(st.integers(1, 60), st.integers(1, 9), seeds())
 def test_a_least_weight_of_1_gives_one_parent_and_any_other_three_at_most(n, n_groups, seed):
     P = csr_array(np.random.default_rng(seed).dirichlet(np.full(n_groups, 0.3), size=n))
@@ -208,12 +202,10 @@ def test_a_target_size_is_kept_on_average():
         ({"reduction": "tsne"}, "reduction must be umap or pca, got 'tsne'."),
         ({"n_dims": 0}, "n_dims must be a whole number of at least 1, got 0."),
         ({"target_size": 1}, "target_size must be a whole number of at least 2 rows, got 1."),
-        ({"target_size": 0}, "target_size must be a whole number of at least 2 rows, got 0."),
         ({"min_weight": 0}, "min_weight must be in (0, 1], got 0."),
         ({"max_parents": 4}, "max_parents must be 1, 2 or 3, got 4."),
         ({"max_parents": "2"}, "max_parents must be 1, 2 or 3, got '2'."),
         ({"min_weight": "0.1"}, "min_weight must be in (0, 1], got '0.1'."),
-        ({"n_dims": 2.5}, "n_dims must be a whole number of at least 1, got 2.5."),
     ],
 )
 def test_errors(wrong, message):

@@ -18,8 +18,8 @@ from strategies import (
 
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import Rows, groups_of, one_hot
-from hierindex.core.segments import Rule, TargetSize
 from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
+from hierindex.rules import Rule, TargetSize
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],

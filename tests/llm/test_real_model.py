@@ -5,12 +5,10 @@ import json
 import re
 
 import pytest
+from clients import Calls, with_retries
+from respond.asking import CHAT_MODES, NEED_LLM, WITHOUT_LLM
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.models.adapters import with_retries
-from hierindex.models.record import Calls
-from hierindex.respond.asking import MODES, NEED_LLM
-from hierindex.respond.chat import CHAT_ENGINES
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 FILES = {
@@ -88,7 +86,7 @@ def test_titles_and_summaries_have_no_labels_or_thoughts(index):
     assert not any(map(TAGS.search, texts))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", sorted({"extractive"} | WITHOUT_LLM | NEED_LLM))
 def test_every_mode_answers(index, llm, mode):
     answer = index.ask(QUESTION, llm=llm, response_mode=mode, level=0, top_k=2)
     if mode in NEED_LLM:
@@ -112,7 +110,7 @@ def test_a_stream_is_the_answer(index, llm):
     assert calls.usage.llm_calls == 2
 
 
-@pytest.mark.parametrize("mode", CHAT_ENGINES)
+@pytest.mark.parametrize("mode", CHAT_MODES)
 def test_a_chat_remembers(index, llm, mode):
     calls = Calls()
     chat = index.as_chat_engine(llm=with_retries(llm, calls), chat_mode=mode, level=0, top_k=1)

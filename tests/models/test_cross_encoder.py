@@ -10,7 +10,6 @@ from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
 from hierindex import HierarchyRetriever, HierarchyStore, load_reranker
 from hierindex.errors import ModelError
-from hierindex.models.openvino import OpenVinoCrossEncoder, TorchCrossEncoder
 
 QUESTION = "Who wrote a letter?"
 TEXTS = ["", "salt", *SENTENCES, " ".join(SENTENCES * 9), "灯台守。", "  Two\nlines  "]
@@ -49,7 +48,7 @@ def on_torch(folder, **options):
 @pytest.mark.parametrize(("precision", "within"), [("float32", 1e-4), ("bfloat16", 0.15)])
 def test_scores_are_those_of_sentence_transformers(load, pair_folder, precision, within):
     model = load(precision=precision)
-    assert isinstance(model, OpenVinoCrossEncoder)
+    assert type(model).__name__ == "OpenVinoCrossEncoder"
     torchs = on_torch(pair_folder, activation_fn=torch.nn.Identity())
     expected = torchs.predict([(QUESTION, text) for text in TEXTS])
     assert np.ptp(expected) > 0.1
@@ -73,7 +72,7 @@ def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
     on_torch(pair_folder).save_pretrained(str(tmp_path / "saved"))  # as sentence-transformers does
     monkeypatch.setattr(torch.export, "export", lambda *_, **__: {}["operator"])
     model = load_reranker(str(tmp_path / "saved"))
-    assert isinstance(model, TorchCrossEncoder)
+    assert type(model).__name__ == "TorchCrossEncoder"
     assert model.max_length == 64
     np.testing.assert_allclose(
         model.rank(QUESTION, TEXTS), exported.rank(QUESTION, TEXTS), atol=1e-4

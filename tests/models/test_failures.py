@@ -3,11 +3,16 @@ import asyncio
 import httpx
 import pytest
 from fakes import HashingEmbedding
+from llama_index.core.schema import TextNode
 
-from hierindex import ExtractiveSynthesizer, HierarchyRetriever, HierarchyStore
-from hierindex.errors import ModelError
-from hierindex.models.embedder import Embedder
-from hierindex.models.failures import RequestError
+from hierindex import (
+    ExtractiveSynthesizer,
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    HierindexError,
+    SemanticHierarchy,
+)
 
 
 class Down(HashingEmbedding):
@@ -22,7 +27,7 @@ class Down(HashingEmbedding):
 
 
 def embed(model, store):
-    Embedder(model).embed(["A text."])
+    SemanticHierarchy(model)([TextNode(text="A text.")])
 
 
 def retrieve(model, store):
@@ -33,25 +38,29 @@ def aretrieve(model, store):
     asyncio.run(HierarchyRetriever(store, model).aretrieve("Why?"))
 
 
+def ask(model, store):
+    HierarchicalIndex(store, model).ask("Why was the bridge closed?")
+
+
 def answer(model, store):
     ExtractiveSynthesizer(model).get_response("Why?", ["The bridge was closed for repairs."])
 
 
-calls = pytest.mark.parametrize("call", [embed, retrieve, aretrieve, answer])
+calls = pytest.mark.parametrize("call", [embed, retrieve, aretrieve, ask, answer])
 
 
 @calls
 @pytest.mark.parametrize(
-    ("error", "named", "said"),
+    ("error", "said"),
     [
-        (httpx.ConnectError("no"), ModelError, "cannot be used: nothing answers at its address"),
-        (httpx.ReadTimeout("timed out"), RequestError, "failed to answer: .* in time"),
-        (ConnectionResetError("reset"), RequestError, "failed to answer: reset"),
+        (httpx.ConnectError("no"), "cannot be used: nothing answers at its address"),
+        (httpx.ReadTimeout("timed out"), "failed to answer: .* in time"),
+        (ConnectionResetError("reset"), "failed to answer: reset"),
     ],
     ids=["connect", "timeout", "reset"],
 )
-def test_a_service_that_fails_is_named(tmp_path, call, error, named, said):
-    with pytest.raises(named, match=rf"^The embedding model 'hashing' {said}[^\n]*\.$"):
+def test_a_service_that_fails_is_named(tmp_path, call, error, said):
+    with pytest.raises(HierindexError, match=rf"^The embedding model 'hashing' {said}[^\n]*\.$"):
         call(Down(error=error), HierarchyStore(tmp_path))
 
 

@@ -12,21 +12,19 @@ from threading import Barrier, Lock, Timer
 from types import SimpleNamespace
 
 import pytest
-from clients import llm_of
+from clients import Calls, llm_of, with_retries
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.llms import CompletionResponse, MockLLM
 from loopback import LoopbackServer
-from tenacity import wait_none
 
 from hierindex import HierindexError
 from hierindex.errors import LimitError, WindowWarning
-from hierindex.models.adapters import with_retries
-from hierindex.models.failures import RequestError
 from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, load_llm
-from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each
+
+pytestmark = pytest.mark.usefixtures("no_wait")
 
 
 class BusyError(OSError):
@@ -37,12 +35,6 @@ class BusyError(OSError):
         headers = {"retry-after": str(pause)} if pause else {}
         self.status_code = status
         self.response = SimpleNamespace(headers=headers, status_code=status)
-
-
-@pytest.fixture(autouse=True)
-def no_wait(monkeypatch):
-    """What fails is tried again at once."""
-    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
 
 
 def model(most=4, **options):
@@ -150,11 +142,12 @@ def test_what_timed_out_may_cost_its_maximum():
 
 
 def test_a_busy_service_is_waited_for_as_it_asks_and_given_up_after_a_while():
+    asked(model(), BusyError(), "Yes.")  # imports what tells failures apart, for a second
     began = time.monotonic()
     assert asked(model(), BusyError(0.2), BusyError(0.1), "Yes.") == "Yes."
     assert 0.3 <= time.monotonic() - began < 20
     for error in (BusyError(), BusyError(61)):
-        with pytest.raises(RequestError, match=r"HTTP status 429.*; try again later"):
+        with pytest.raises(HierindexError, match=r"HTTP status 429.*; try again later"):
             asked(model(), error)
 
 

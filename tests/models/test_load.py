@@ -7,11 +7,10 @@ from tiny_models import SENTENCES, save_tiny_sentence_transformer
 from hierindex import OpenVinoEmbedding, load_embed_model, load_reranker
 from hierindex.errors import InputError, ModelError
 from hierindex.models import load
-from hierindex.models.load import DEFAULT_EMBED_MODEL
 
 
 def test_the_bundled_model_by_its_short_name(embed_model):
-    short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
+    short = load_embed_model(embed_model.model_name.rpartition("/")[2])
     assert isinstance(short, OpenVinoEmbedding)
     assert short.folder == embed_model.folder
     text = SENTENCES[0]

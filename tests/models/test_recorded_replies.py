@@ -13,64 +13,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from clients import llm_of
+from clients import Calls, llm_of, with_retries
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from loopback import LoopbackServer, as_text
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.models.adapters import with_retries
 from hierindex.models.llm import load_llm
-from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
-from hierindex.summarize.replies import MAX_TITLE
 
 HERE = Path(__file__).parent
 SUMMARY_TOKENS, TIMEOUT = 200, 600
 LABELS = {"Title", "Summary"}
 
 TEXTS = {
-    "meeting": """\
-Okay, shall we start? We have, let me see, about forty minutes. So, the playground at Mill Lane. \
-Priya, you had the quotes. Yes, so, there are two of them. Hartley and Sons want twelve thousand \
-four hundred for the rubber floor, and that is without the fence. The other one, Greenstep, is \
-fifteen thousand two hundred but the fence is in there. And how long would they take? Hartley says \
-six weeks, Greenstep said, um, three to four. I would rather have it open before the summer fair \
-on the twenty-first of June. Right. Then Greenstep, unless anybody, no? Tom is shaking his head. \
-Well, I just do not think we have fifteen thousand. We have thirteen thousand nine hundred in the \
-account, and the council grant of two and a half thousand comes only in September. Could we ask \
-them to split the bill? I can ring Mrs Okafor on Monday. Good. Priya rings Greenstep on Monday and \
-asks whether the last third can wait until the grant is there. If not, we take it to the next \
-meeting on the ninth of May. Nobody decides anything about Hartley yet.""",
-    "notice": """\
-Bekanntmachung der Gemeinde Oberlauterbach: Wegen der Erneuerung der Wasserleitung ist die \
-Bahnhofstraße zwischen der Apotheke und dem Kindergarten vom 3. März bis voraussichtlich 17. April \
-2025 für den Durchgangsverkehr gesperrt. Anlieger können ihre Grundstücke außer montags zwischen 7 \
-und 9 Uhr erreichen. Die Buslinie 412 hält in dieser Zeit nicht am Rathaus, sondern an der \
-Ersatzhaltestelle in der Gartenstraße 8. Am Donnerstag, dem 13. März, wird das Wasser von 8 bis 14 \
-Uhr abgestellt; betroffen sind 86 Haushalte. Wir bitten darum, vorher einen Vorrat anzulegen. Die \
-Müllabfuhr holt die Tonnen nicht vor den Häusern ab: Stellen Sie sie bitte bis 6 Uhr an die Ecke \
-Lindenweg. Die Kosten der Maßnahme von 418.000 Euro trägt die Gemeinde, Anlieger zahlen keinen \
-Beitrag. Auskunft gibt Frau Reiter im Bauamt, Zimmer 11, Telefon 09876 5521. Beschwerden richten \
-Sie bitte schriftlich an die Gemeinde.""",
-    "library": """\
-东湖区图书馆于二〇二四年十月八日重新开放。改造工程历时十四个月,耗资二千六百万元,建筑面积从三千平方米扩大到\
-五千二百平方米。新馆共有四层:一层是儿童阅览室和咖啡厅,二层和三层收藏图书三十一万册,四层设有自习室,提供二百八十个座位。\
-馆长周敏介绍说,自习室每天早上八点开放,晚上十点关闭,周一闭馆。读者凭身份证可以免费办理借书证,每人一次最多借阅十本,\
-期限为三十天,逾期每本每天收取两角钱。图书馆还与三所小学合作,每个星期六下午举办故事会,由志愿者为孩子们朗读。\
-不过,停车位只有四十五个,周敏建议读者乘坐地铁二号线,在文化宫站下车后步行五分钟。地下停车场预计要到二〇二六年才能建成。""",
-    "report": """\
-The Tessaly Harbour Authority closed its financial year on 31 March 2024 with a deficit of \
-£184,000, after a surplus of £62,500 the year before. Income from berths fell from £1.92 million \
-to £1.71 million, mainly because the ferry to Corran made 412 crossings instead of 630. The \
-company Seaforth Lines had withdrawn its second ship on 4 September 2023 and brought it back on \
-19 February 2024. Dredging cost £305,000, which is £41,000 more than planned, since 18,000 cubic \
-metres of sand had to be removed after the storm of 27 October. Staff costs rose by 3.8% to \
-£644,000. The authority did not raise its fees. It sold the old customs shed to a cooperative of \
-boat builders for £120,000; this sum is not part of the result, but goes to the reserve, which \
-stood at £388,000 at the end of the year. The board expects a balanced budget in 2025, provided \
-that both ships sail throughout the summer. The auditor, Brown & Petrie, approved the accounts on \
-12 June 2024 and recommended that dredging contracts be put out to tender every three years.""",
+    name: (HERE / "texts" / f"{name}.txt").read_text("utf-8")
+    for name in ("meeting", "notice", "library", "report")
 }
 QUESTIONS = [
     ("Who rings Greenstep, and when?", "compact"),
@@ -173,7 +131,7 @@ def test_a_real_summary_is_split_and_loses_nothing(line) -> None:
     kept = re.findall(r"\w+", f"{title} {text}")
     assert not NOT_IN_A_SUMMARY.search(text)
     assert bool(title) == line["completion"].startswith("Title:")
-    if len(title) < MAX_TITLE - 20:  # a longer one was cut
+    if len(title) < 80:  # one of over 100 was cut
         assert kept == said
     assert " ".join(kept).endswith(" ".join(said[-5:]))
 

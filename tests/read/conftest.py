@@ -4,8 +4,16 @@ import pytest
 
 from hierindex import read_documents
 from hierindex.cache import Readings, open_cache
-from hierindex.node import FILE_NAME
+from hierindex.node import FILE_NAME, HEADINGS
 from hierindex.read import documents
+
+BETWEEN = "\n\n\n"  # of records, and so of the rows of a long table
+
+
+def headings(document):
+    """Level, title and first line of each heading."""
+    found = document.metadata.get(HEADINGS, [])
+    return [(level, title, document.text[at:].split("\n")[0]) for level, title, at, _ in found]
 
 
 @pytest.fixture
@@ -20,10 +28,14 @@ def written(tmp_path):
     return write
 
 
-@pytest.fixture
-def read_one(written):
+@pytest.fixture(scope="session")
+def read_one(tmp_path_factory):
+    """Reads a file of a folder of its own."""
+
     def read_one(name, data):
-        (document,), skipped = read_documents(written({name: data}))
+        path = tmp_path_factory.mktemp("one") / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        (document,), skipped = read_documents(path)
         assert not skipped
         assert document.id_ == name
         assert document.metadata[FILE_NAME] == name

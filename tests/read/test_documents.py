@@ -16,9 +16,7 @@ from pdfs import locked, pdf_of
 from hierindex import FileReader, Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, PAGES
-from hierindex.read.documents import ATTEMPTS, READERS, each_file
-from hierindex.read.files import files_of
-from hierindex.read.markdown import read_markdown
+from hierindex.read import documents as reader
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -188,12 +186,12 @@ class TestFilesThatChange:
         """Has something done each time a Markdown file is read, before its reader ends."""
 
         def set_up(meanwhile):
-            def read(file):
+            def read(file, read_markdown=reader.READERS[".md"]):
                 reading = read_markdown(file)
                 meanwhile()
                 return reading
 
-            monkeypatch.setitem(READERS, ".md", read)
+            monkeypatch.setitem(reader.READERS, ".md", read)
 
         return set_up
 
@@ -217,15 +215,15 @@ class TestFilesThatChange:
         (document,), skipped = read_documents(folder)
         assert document.id_ == "b.txt"
         assert skipped == [Skipped("a.md", "cannot be read (it is being written)", is_unread=True)]
-        assert len(n_read) == ATTEMPTS
+        assert len(n_read) == 3
 
 
 def test_what_vanishes_before_it_is_read_is_skipped(written):
     folder = written({"a.txt": "a", "b/c.txt": "c", "d.txt": "d"})
-    files = files_of([folder])
+    files = reader.files_of([folder])
     (folder / "a.txt").unlink()
     rmtree(folder / "b")
-    found = dict(each_file(files))
+    found = dict(reader.each_file(files))
     gone = "cannot be read (No such file or directory)"
     for name in ("a.txt", "b/c.txt"):
         assert found[name] == [Skipped(name, gone, is_unread=True)]

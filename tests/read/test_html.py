@@ -5,13 +5,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from read.conftest import BETWEEN
 
 from hierindex import read_documents
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT, Heading
-from hierindex.read.records import BETWEEN
-from hierindex.read.tables import MAX_ROW, MAX_SPANNED
-from hierindex.read.text import MAX_TITLE
 
 
 @pytest.fixture
@@ -133,7 +131,7 @@ def test_long_tables_with_other_rows_carry_their_header(read, table, text):
         ("<h1>A</h1><div class=note><h3>Note</h3>Oil it.</div>", [(1, "A", "")]),
         ("<h1>never closed <p>x<h2>B", [(1, "never closed", ""), (2, "B", "")]),
         ("<nav><h2>Menu</h2></nav><h1>A</h1>", [(1, "A", "")]),
-        (f"<h1>{'long ' * 1000}</h1>", [(1, ("long " * 1000)[:MAX_TITLE], "")]),
+        (f"<h1>{'long ' * 1000}</h1>", [(1, ("long " * 1000)[:1000], "")]),
     ],
 )
 def test_headings_have_levels_and_anchors(read, html, found):
@@ -355,7 +353,7 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
         ("<tr><td>1<td><pre>  x\n  y</pre>", "1\n  x\n  y"),
         ("<tr><td>1<td><h2>Two</h2>", "1\nTwo"),
         ("<tr><td>1<td><table><tr><td>2<td>3</table>", "1\n2 | 3"),
-        (f"<tr><td>1<td>{'x' * MAX_ROW}", "1\n" + "x" * MAX_ROW),
+        (f"<tr><td>1<td>{'x' * 4000}", "1\n" + "x" * 4000),
         ("<tr><td><a href='#a'>+</a><td>Adds", "+ | Adds"),
     ],
     ("cells below heads", "<table>{}</table>"): [
@@ -397,7 +395,7 @@ def test_a_page_is_read_as_the_text_of_its_content(read, around, html, text):
     ],
 )
 def test_spans_do_not_multiply_a_page(read, rows):
-    assert len(read(f"<table>{rows}</table>").text) < 2 * MAX_SPANNED
+    assert len(read(f"<table>{rows}</table>").text) < 20_000_000
 
 
 @pytest.mark.parametrize(
@@ -466,10 +464,8 @@ PARTS += [*TAGS, "<a href='#a'>", "<p id=a>", "text ", "\n"]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=30))
-def test_whatever_is_written_is_read(tmp_path_factory, parts):
-    path = tmp_path_factory.mktemp("html") / "a.html"
-    path.write_text("x" + "".join(parts))
-    (document,), _ = read_documents(path)
+def test_whatever_is_written_is_read(read_one, parts):
+    document = read_one("a.html", "x" + "".join(parts))
     headings(document)
     words = set(re.findall(r"[a-z]+", document.text))
     assert words <= {"x", "text", "xtext", "texttext", "xtexttext"}
@@ -504,8 +500,8 @@ def test_large_pages_are_read(read, part):
         ("<p>Text<img src=a alt='Not seen' style='display:none'>", None),
     ],
 )
-def test_pictures_of_the_content_are_counted(read_one, html, left_out):
-    assert read_one("a.html", html).metadata.get(LEFT_OUT) == left_out
+def test_pictures_of_the_content_are_counted(read, html, left_out):
+    assert read(html).metadata.get(LEFT_OUT) == left_out
 
 
 def test_a_page_of_a_picture_says_so(written):

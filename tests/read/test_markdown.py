@@ -1,29 +1,22 @@
 """Headings, front matter and tables of Markdown; cells of notebooks as Markdown."""
 
 import json
-from io import BytesIO
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from read.conftest import BETWEEN, headings
 
 from hierindex.node import HEADINGS, LEFT_OUT
-from hierindex.read.markdown import (
-    MAX_OUTPUT,
-    front_matter,
-    markdown_headings,
-    read_markdown,
-    read_notebook,
-)
-from hierindex.read.records import BETWEEN
-from hierindex.read.text import MAX_TITLE
+
+MAX_OUTPUT = 1000  # characters
 
 
-def headings(text: str, start: int = 0) -> list[tuple[int, str, str]]:
-    """Level, title and first line of each heading."""
-    found = markdown_headings(text, start)
-    return [(h.level, h.title, text[h.start :].split("\n")[0]) for h in found]
+@pytest.fixture(scope="session")
+def read(read_one):
+    return lambda text: read_one("a.md", text)
 
 
 @pytest.mark.parametrize(
@@ -47,12 +40,10 @@ def headings(text: str, start: int = 0) -> list[tuple[int, str, str]]:
         ("> # quoted\n\n- # listed\n", []),
         ("Text\n\n---\n\n| a |\n|---|\n| b |\n", []),
         ("---\ntitle: x\n---\n# A\n", [(1, "A", "# A")]),
-        ("", []),
     ],
 )
-def test_headings_are_those_of_commonmark(text, found):
-    _, end = front_matter(text)
-    made = headings(text, end)
+def test_headings_are_those_of_commonmark(read, text, found):
+    made = headings(read(text))
     assert [m[:2] for m in made] == [f[:2] for f in found]
     assert all(f[2] in (..., m[2]) for m, f in zip(made, found, strict=True))
 
@@ -60,19 +51,20 @@ def test_headings_are_those_of_commonmark(text, found):
 LINES = st.sampled_from("# A|## B *b*|C|===|---||```|  ### D|- x|> q|    e|<p>|\tF".split("|"))
 
 
-@given(st.lists(LINES, max_size=12).map("\n".join))
-def test_headings_are_those_that_would_be_rendered(text):
+@given(st.lists(LINES, max_size=12).map("\n".join).filter(str.strip))
+def test_headings_are_those_that_would_be_rendered(read, text):
     tokens = MarkdownIt("commonmark").parse(text)
     rendered = [
         (int(token.tag[1:]), "".join(child.content or " " for child in tokens[i + 1].children))
         for i, token in enumerate(tokens)
         if token.type == "heading_open" and not token.level
     ]
-    found = headings(text)
+    document = read(text)
+    found = headings(document)
     assert [(level, title) for level, title, _ in found] == [
         (level, " ".join(title.split())) for level, title in rendered if title.strip()
     ]
-    starts = [heading.start for heading in markdown_headings(text)]
+    starts = [heading[2] for heading in document.metadata.get(HEADINGS, [])]
     assert starts == sorted(set(starts))
     assert all(line == line.lstrip() != "" for _, _, line in found)
 
@@ -91,15 +83,13 @@ def test_headings_are_those_that_would_be_rendered(text):
         ),
         ("---\nnested: {a: 1}\nnone:\nlists: [[1]]\n1: number\n---\n", {}),
         ("---\npage: 3\nsection: A\nheadings: x\nhierindex: {}\nhierindex_level: 1\n---\n", {}),
-        (f"---\nlong: {'x' * (MAX_TITLE + 1)}\n---\n", {}),
+        (f"---\nlong: {'x' * 1001}\n---\n", {}),
     ],
 )
-def test_front_matter_is_metadata_and_text(text, entries):
-    found, end = front_matter(text)
-    assert found == entries
-    assert text[:end].rstrip("\n").endswith(("---", "..."))
-    reading = read_markdown(BytesIO(text.encode()))
-    assert (reading.text, reading.headings) == (text, [])
+def test_front_matter_is_metadata_and_text(read, text, entries):
+    document, others = read(text), read("Text.").metadata.keys()
+    assert {k: v for k, v in document.metadata.items() if k not in others} == entries
+    assert document.text == text
 
 
 @pytest.mark.parametrize(
@@ -118,8 +108,10 @@ def test_front_matter_is_metadata_and_text(text, entries):
         "---\nx: !!python/object/apply:os.system [ls]\n---\n",
     ],
 )
-def test_other_text_between_rules_is_no_front_matter(text):
-    assert front_matter(text) == ({}, 0)
+def test_other_text_between_rules_is_no_front_matter(read, text):
+    document = read(text)
+    assert document.text == text
+    assert not {"a", "no end", "x"} & document.metadata.keys()
 
 
 ROWS = [f"| r{i} | It is said that {i} is *so*. |\n" for i in range(60)]
@@ -130,19 +122,16 @@ TABLE = "| Name | Note |\n|---|:-:|\n" + "".join(ROWS)
 @pytest.mark.spread
 @pytest.mark.parametrize("before", ["", "Text.\n", "# A\n\n---\n\n", "---\nby: x\n---\n# A\n"])
 @pytest.mark.parametrize("after", ["", "\n# B\n", f"\n- x\n\nC\n---\n{TABLE}\n# D\n"])
-def test_rows_of_a_long_table_carry_their_header(before, after):
+def test_rows_of_a_long_table_carry_their_header(read, before, after):
     """No chunk ends within them, and the headings are at their places."""
     text = before + TABLE + after
-    reading = read_markdown(BytesIO(text.encode()))
-    parts = [part.strip("\n") for part in reading.text.split(BETWEEN)]
+    document = read(text)
+    parts = [part.strip("\n") for part in document.text.split(BETWEEN)]
     assert [part for part in parts if part in RECORDS] == RECORDS * text.count(TABLE)
     rest = "\n".join(part for part in parts if part not in RECORDS)
     assert rest.split() == text.replace(TABLE, "").split()
-    given = markdown_headings(text, front_matter(text)[1])
-    for found, heading in zip(reading.headings, given, strict=True):
-        line, _, _ = text[heading.start :].partition("\n")
-        assert found[:2] == heading[:2]
-        assert reading.text[found.start :].startswith(f"{line}\n")
+    lines = re.findall(r"(?m)^(?:# )?[A-D]$", text)
+    assert [line for _, _, line in headings(document)] == lines
 
 
 UNCHANGED = {
@@ -171,16 +160,16 @@ UNCHANGED = {
 
 
 @pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED)
-def test_other_text_stays_as_it_is(read_one, text):
-    document = read_one("a.md", text)
+def test_other_text_stays_as_it_is(read, text):
+    document = read(text)
     assert document.text == text
     assert LEFT_OUT not in document.metadata
 
 
-def test_cells_of_a_long_table_are_all_read():
+def test_cells_of_a_long_table_are_all_read(read):
     """Also those without a name, and those that hold the mark between cells."""
     rows = ["| a \\| b |", "c | | d", "|| e |\n"]
-    text = read_markdown(BytesIO((TABLE + "\n".join(rows)).encode())).text
+    text = read(TABLE + "\n".join(rows)).text
     assert text.strip().split(BETWEEN)[60:] == ["Name: a \\| b", "Name: c; d", "Note: e"]
 
 
@@ -200,18 +189,18 @@ SVG = "data:image/svg+xml;utf8,<svg xmlns='x'>" + "<g/>" * 20 + "</svg>"
         ("![](data:image/svg+xml,%3Csvg%20" + "x" * 40 + ")", "![]()"),
     ],
 )
-def test_embedded_pictures_are_left_out(read_one, text, kept):
-    document = read_one("a.md", f"# Pier\n\n{text}\n\n## Lier\n")
+def test_embedded_pictures_are_left_out(read, text, kept):
+    document = read(f"# Pier\n\n{text}\n\n## Lier\n")
     assert document.text == f"# Pier\n\n{kept}\n\n## Lier\n"
     assert document.metadata[LEFT_OUT] == ["1 embedded picture"]
     assert document.text[document.metadata[HEADINGS][1][2] :] == "## Lier\n"
 
 
-def test_comments_are_left_out(read_one):
+def test_comments_are_left_out(read):
     text = (
         "# A\n\n<!-- one\n# x\n-->\n## B\nt <!-- two --> u\n\n- v <!-- three -->\n- `<!-- c -->`\n"
     )
-    document = read_one("a.md", text)
+    document = read(text)
     assert document.text == "# A\n\n\n## B\nt  u\n\n- v \n- `<!-- c -->`\n"
     assert document.metadata[LEFT_OUT] == ["3 comments"]
     assert [document.text[h[2] :][:4] for h in document.metadata[HEADINGS]] == ["# A\n", "## B"]
@@ -229,22 +218,22 @@ GRID = "| Room | Fee |\n|---|---|\n| A1 | 100 |\n| A1 | 120 |"
         f"<div><table>\n{SPANS.format('')}</table>\n</div>",
     ],
 )
-def test_tables_of_html_have_their_grid(read_one, table):
-    text = read_one("a.md", f"Text.\n\n{table}\n\n# B\n").text
+def test_tables_of_html_have_their_grid(read, table):
+    text = read(f"Text.\n\n{table}\n\n# B\n").text
     assert GRID in text
     assert text.endswith("# B\n")
     assert "<t" not in text
 
 
-def test_long_tables_of_html_are_records(read_one):
+def test_long_tables_of_html_are_records(read):
     rows = "".join(f"<tr><td>r{i}<td>It is said that {i} is so." for i in range(60))
-    document = read_one("a.md", f"# A\n\n<table><tr><th>Name<th>Note{rows}</table>\n\n# B\n")
+    document = read(f"# A\n\n<table><tr><th>Name<th>Note{rows}</table>\n\n# B\n")
     records = [f"Name: r{i}; Note: It is said that {i} is so." for i in range(60)]
     assert [part.strip() for part in document.text.split(BETWEEN)] == ["# A", *records, "# B"]
 
 
-def test_front_matter_may_be_toml(read_one):
-    document = read_one("a.md", '+++\ntitle = "The log"\ndate = 1901-02-03\npage = 1\n+++\n# One\n')
+def test_front_matter_may_be_toml(read):
+    document = read('+++\ntitle = "The log"\ndate = 1901-02-03\npage = 1\n+++\n# One\n')
     assert (document.metadata["title"], document.metadata["date"]) == ("The log", "1901-02-03")
     assert "page" not in document.metadata
     assert [heading[1] for heading in document.metadata[HEADINGS]] == ["One"]
@@ -258,15 +247,16 @@ def code(source, *outputs):
     return {"cell_type": "code", "source": source, "outputs": outputs}
 
 
-def cells_of(text):
-    return read_notebook(BytesIO(text.encode()))
+@pytest.fixture
+def cells_of(read_one):
+    return lambda text: read_one("a.ipynb", text)
 
 
 PYTHON = {"kernelspec": {"language": "python"}}
 
 
-def test_cells_are_markdown():
-    reading = cells_of(
+def test_cells_are_markdown(cells_of):
+    document = cells_of(
         notebook(
             {"cell_type": "markdown", "source": ["# A title\n", "\n", "Some *text*.\n"]},
             code(
@@ -280,12 +270,11 @@ def test_cells_are_markdown():
             **PYTHON,
         )
     )
-    assert reading.text == (
+    assert document.text == (
         "# A title\n\nSome *text*.\n\n```python\n# no heading\nx = 1\nx\n```\n\n"
         "```\nsaid\nagain\n```\n\n```\n1\n```\n\nAs it is.\n\n## More"
     )
-    assert [(h.level, h.title) for h in reading.headings] == [(1, "A title"), (2, "More")]
-    assert [reading.text[h.start :].split()[0] for h in reading.headings] == ["#", "##"]
+    assert headings(document) == [(1, "A title", "# A title"), (2, "More", "## More")]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +299,7 @@ def test_cells_are_markdown():
     ],
     ids="picture html error colours progress lines line".split(),
 )
-def test_outputs_are_bounded_text(output, text):
+def test_outputs_are_bounded_text(cells_of, output, text):
     said = cells_of(notebook(code("f()", output))).text.removeprefix("```\nf()\n```")
     assert said == (f"\n\n```\n{text}\n```" if text else "")
 
@@ -323,7 +312,7 @@ def test_outputs_are_bounded_text(output, text):
         ({}, ""),
     ],
 )
-def test_fences_name_the_language(about, language):
+def test_fences_name_the_language(cells_of, about, language):
     assert cells_of(notebook(code("x"), **about)).text == f"```{language}\nx\n```"
 
 
@@ -337,11 +326,11 @@ def test_fences_name_the_language(about, language):
         ("no json", "no json"),
     ],
 )
-def test_what_is_no_notebook_is_read_as_json(text, read_as):
+def test_what_is_no_notebook_is_read_as_json(cells_of, text, read_as):
     assert cells_of(text).text == read_as
 
 
-def test_notebooks_of_version_3_are_read():
+def test_notebooks_of_version_3_are_read(cells_of):
     cells = [
         {"cell_type": "heading", "level": 2, "source": ["The pier"]},
         {"cell_type": "code", "input": ["x = 2"], "outputs": [{"text": ["1\n"]}]},
@@ -383,12 +372,12 @@ def shown(**data):
         (shown(text_plain="<made by me>"), "```\n<made by me>\n```"),
     ],
 )
-def test_rich_outputs_are_text(output, text):
+def test_rich_outputs_are_text(cells_of, output, text):
     said = cells_of(notebook(code("f()", output), TEXT)).text
     assert said.removeprefix("```\nf()\n```\n\n") == (f"{text}\n\nAfter." if text else "After.")
 
 
-def test_fences_are_longer_than_those_within():
+def test_fences_are_longer_than_those_within(cells_of):
     assert cells_of(notebook(code("s = '````'"), **PYTHON)).text == "`````python\ns = '````'\n`````"
 
 
@@ -401,5 +390,5 @@ def test_fences_are_longer_than_those_within():
         {"source": "```\nx = 1\n```"},
     ],
 )
-def test_a_cell_that_lacks_something_is_read(cell):
+def test_a_cell_that_lacks_something_is_read(cells_of, cell):
     assert cells_of(notebook(cell, {"cell_type": "code"}, TEXT)).text == "```\nx = 1\n```\n\nAfter."

@@ -11,12 +11,11 @@ import pptx
 import pytest
 from office_files import RELATION, epub, excel, paragraph, table, word, zipped
 from pptx.util import Inches
+from read.conftest import BETWEEN, headings
 
 from hierindex import Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS
-from hierindex.read.documents import READERS
-from hierindex.read.records import BETWEEN
 
 OFFICE = (".docx", ".pptx", ".xlsx", ".epub")
 
@@ -70,12 +69,8 @@ SALES = excel(
 )
 
 
-def read(suffix, data):
-    return READERS[suffix](BytesIO(data))
-
-
 @pytest.mark.parametrize(
-    ("suffix", "data", "text", "headings"),
+    ("suffix", "data", "text", "found"),
     [
         (
             ".docx",
@@ -104,13 +99,12 @@ def read(suffix, data):
     ],
     ids=OFFICE[:3],
 )
-def test_files_become_markdown(suffix, data, text, headings):
-    reading = read(suffix, data)
-    assert reading.text == text
-    assert [(found.level, found.title) for found in reading.headings] == headings
-    for found in reading.headings:
-        assert text[found.start :].startswith(f"{'#' * found.level} {found.title}")
-    assert read(suffix, data) == reading
+def test_files_become_markdown(read_one, suffix, data, text, found):
+    document = read_one(f"a{suffix}", data)
+    assert document.text == text
+    assert headings(document) == [
+        (level, title, f"{'#' * level} {title}") for level, title in found
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".pptx", ".xlsx"])
@@ -207,9 +201,8 @@ HEADS = ["Name", "", "Note"]
         (".xlsx", excel({"x": [HEADS, *ROWS]})),
     ],
 )
-def test_rows_of_a_long_table_carry_their_header(suffix, data):
-    reading = read(suffix, data)
-    assert reading.text.lstrip("# ") == f"x{BETWEEN}{RECORDS}\n"
+def test_rows_of_a_long_table_carry_their_header(read_one, suffix, data):
+    assert read_one(f"a{suffix}", data).text.lstrip("# ") == f"x{BETWEEN}{RECORDS}\n"
 
 
 def test_a_workbook_is_titled_by_its_author_or_its_file(tmp_path):
@@ -221,17 +214,16 @@ def test_a_workbook_is_titled_by_its_author_or_its_file(tmp_path):
     assert [document.metadata["title"] for document in documents] == ["a.xlsx", "The sales"]
 
 
-def test_cells_and_text_on_slides_are_no_headings():
-    reading = read(".xlsx", excel({"x _y_": [["# a"], ["b", "c"], ["# d", "1"]], "z": []}))
-    assert [(h.title, reading.text[h.start :][:3]) for h in reading.headings] == [
-        *(("x _y_", "# x"), ("z", "# z"))
-    ]
+def test_cells_and_text_on_slides_are_no_headings(read_one):
+    sheets = {"x _y_": [["# a"], ["b", "c"], ["# d", "1"]], "z": []}
+    found = headings(read_one("a.xlsx", excel(sheets)))
+    assert found == [(1, "x _y_", "# x _y_"), (1, "z", "# z")]
     slides = pptx.Presentation()
     slide = slides.slides.add_slide(slides.slide_layouts[6])
     slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame.text = "# No title"
     data = BytesIO()
     slides.save(data)
-    assert [heading.title for heading in read(".pptx", data.getvalue()).headings] == ["Slide 1"]
+    assert headings(read_one("a.pptx", data.getvalue())) == [(1, "Slide 1", "# Slide 1")]
 
 
 @pytest.mark.parametrize("suffix", [".doc", ".ppt", ".xls"])
@@ -241,7 +233,7 @@ def test_old_files_are_skipped_with_what_to_do(written, suffix):
     assert "; save it as ." in found.reason
 
 
-def test_linked_pictures_are_not_fetched():
+def test_linked_pictures_are_not_fetched(read_one):
     """A socket would be refused, and warnings are errors."""
     relation = (
         f'<Relationship Id="r2" Type="{RELATION}/image" TargetMode="External" '
@@ -254,7 +246,8 @@ def test_linked_pictures_are_not_fetched():
         f'<w:p><w:r><w:drawing><wp:inline xmlns:wp="{wp}"><a:graphic><a:graphicData>{blip}'
         "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>"
     )
-    assert read(".docx", word(picture, paragraph("Text."), relations=relation)).text == "Text."
+    data = word(picture, paragraph("Text."), relations=relation)
+    assert read_one("a.docx", data).text == "Text."
 
 
 LAUGHS = "<!DOCTYPE x [<!ENTITY a0 'ha'>{}]>".format(

@@ -2,14 +2,13 @@
 
 import sys
 from datetime import UTC, datetime
-from io import BytesIO
 
+import pytest
 from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compound, outlook
 
 from hierindex import Skipped, read_documents
-from hierindex.node import Heading
+from hierindex.node import HEADINGS
 from hierindex.read import office
-from hierindex.read.mail import read_outlook
 
 FIELDS = {
     SUBJECT: "Grüße aus dem Büro",
@@ -20,34 +19,35 @@ FIELDS = {
 }
 
 
-def read(values, attachments=()):
-    return read_outlook(BytesIO(outlook(values, attachments)))
+@pytest.fixture
+def read(read_one):
+    return lambda values, attachments=(): read_one("a.msg", outlook(values, attachments))
 
 
-def test_a_message_is_its_subject_its_plain_text_and_the_names_of_its_attachments():
+def test_a_message_is_its_subject_its_plain_text_and_the_names_of_its_attachments(read):
     text = "Hello.\r\n\r\n# No heading.\0"
     reading = read({**FIELDS, BODY: text, HTML: b"<p>Hello."}, ("plan.png", "a \u2014 b.pdf"))
     assert reading.text == (
         "Grüße aus dem Büro\n\nHello.\n\n# No heading.\n\n\nAttachments: plan.png, a \u2014 b.pdf"
     )
-    assert list(reading.headings) == [Heading(1, "Grüße aus dem Büro", 0)]
-    assert reading.metadata == {
-        "title": "Grüße aus dem Büro",
-        "from": "Ada Lovelace <ada@example.org>",
-        "to": "Bob, Eve",
-        "date": "2026-11-22T17:00:00+00:00",
-        "attachments": 2,
-    }
+    assert reading.metadata[HEADINGS] == [[1, "Grüße aus dem Büro", 0, ""]]
+    names = ("title", "from", "to", "date")
+    assert [reading.metadata[name] for name in names] == [
+        "Grüße aus dem Büro",
+        "Ada Lovelace <ada@example.org>",
+        "Bob, Eve",
+        "2026-11-22T17:00:00+00:00",
+    ]
 
 
-def test_a_message_that_was_received_has_the_addresses_of_its_header():
+def test_a_message_that_was_received_has_the_addresses_of_its_header(read):
     header = "From: Ada <ada@example.org>\r\nTo: =?utf-8?q?J=C3=B6rg?=\r\n <j@example.org>\r\n\r\n"
     metadata = read({**FIELDS, HEADERS: header, BODY: "Hello."}).metadata
     assert metadata["from"] == "Ada <ada@example.org>"
     assert metadata["to"] == "Jörg <j@example.org>"
 
 
-def test_html_beside_a_stub_is_read():
+def test_html_beside_a_stub_is_read(read):
     html = b"<p>The pier closes on Friday at noon."
     assert read({SUBJECT: "x", BODY: "See in a browser.", HTML: html}).text.endswith("at noon.")
 

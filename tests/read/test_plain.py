@@ -1,16 +1,14 @@
 """Texts by lines: headings of plain text, reStructuredText and source code, and subtitles."""
 
-from io import BytesIO
-
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
+from read.conftest import headings
 
-from hierindex import read_documents
-from hierindex.node import SECTION
-from hierindex.read.documents import READERS
+from hierindex import read_documents, sentence_splitter
+from hierindex.node import HEADINGS, SECTION
 from hierindex.read.plain import DEEPEST, MAX_PARSED, SUFFIXES, plain_headings, rst_headings
-from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 BODY = "\n\n" + "It is told in full.\n" * 9 + "\n"
 
@@ -221,19 +219,10 @@ if __name__ == "__main__":
 '''
 
 
-def read_source(suffix, text):
-    return READERS[suffix](BytesIO(text.encode()))
-
-
-def headings(suffix, text):
-    """Level, title and first line of each."""
-    reading = read_source(suffix, text)
-    assert reading.text == text
-    return [(h.level, h.title, text[h.start :].split("\n")[0]) for h in reading.headings]
-
-
-def test_definitions_of_python_are_headings():
-    assert headings(".py", STORE) == [
+def test_definitions_of_python_are_headings(read_one):
+    document = read_one("a.py", STORE)
+    assert document.text == STORE
+    assert headings(document) == [
         (1, "class Store", "# The only one."),
         (2, "query", "    def query(self, text):"),
         (2, "class Row", "    class Row:"),
@@ -241,7 +230,7 @@ def test_definitions_of_python_are_headings():
         (1, "load", "def load(path):"),
         (1, "", 'if __name__ == "__main__":'),
     ]
-    assert read_source(".py", STORE).metadata == {"title": "Stores of texts."}
+    assert document.metadata["title"] == "Stores of texts."
 
 
 @pytest.mark.parametrize(
@@ -252,8 +241,8 @@ def test_definitions_of_python_are_headings():
     ],
     ids=["another version", "long"],
 )
-def test_python_that_is_not_parsed_is_cut_at_blank_lines(text):
-    assert headings(".py", text) == [(1, "", "class A:")]
+def test_python_that_is_not_parsed_is_cut_at_blank_lines(read_one, text):
+    assert headings(read_one("a.py", text)) == [(1, "", "class A:")]
 
 
 JS = """\
@@ -270,8 +259,8 @@ class Store {
 """
 
 
-def test_other_code_is_cut_at_blank_lines():
-    assert headings(".js", JS) == [
+def test_other_code_is_cut_at_blank_lines(read_one):
+    assert headings(read_one("a.js", JS)) == [
         (1, "", "/** A store. */"),
         (1, "", "    query(text) {"),
         (1, "", "}"),
@@ -283,14 +272,13 @@ LINES = st.sampled_from("|  |class A {|  class B:|def f(x):|  f(x) {|}|# x".spli
 )
 
 
-@given(st.lists(LINES, max_size=20), st.sampled_from(SUFFIXES))
-def test_any_code_has_headings_in_order(lines, suffix):
-    text = "\n".join(lines)
-    found = read_source(suffix, text).headings
-    starts = [heading.start for heading in found]
+@given(st.lists(LINES, max_size=20).map("\n".join).filter(str.strip), st.sampled_from(SUFFIXES))
+def test_any_code_has_headings_in_order(read_one, text, suffix):
+    found = read_one(f"a{suffix}", text).metadata.get(HEADINGS, [])
+    starts = [start for _, _, start, _ in found]
     assert starts == sorted({*starts})
     assert all(at == 0 or text[at - 1] == "\n" for at in starts)
-    assert {heading.level for heading in found} <= {*range(1, DEEPEST + 1)}
+    assert {level for level, *_ in found} <= {*range(1, DEEPEST + 1)}
 
 
 def test_a_file_of_code_is_titled_by_its_name_and_cut_at_definitions(tmp_path):
@@ -301,8 +289,7 @@ def test_a_file_of_code_is_titled_by_its_name_and_cut_at_definitions(tmp_path):
     assert [document.metadata.get("title") for document in documents] == [
         *(None, "store.js", "Stores of texts.")
     ]
-    splitter = PlacedSentenceSplitter(chunk_size=30, chunk_overlap=0, tokenizer=str.split)
-    chunks = split_documents(documents[2:], splitter)
+    chunks = sentence_splitter(HashingEmbedding(), 60)(documents[2:])
     assert [chunk.metadata.get(SECTION) for chunk in chunks] == [
         *(None, "class Store", "class Store › query", "class Store › class Row › text", None)
     ]

@@ -10,16 +10,14 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, NodeRelationship, TextNode
 from pdfs import Typed, pdf_of, typed
-from records import as_text_nodes, leaves_of
+from records import as_text_nodes, chunks_of, leaves_of, markdown
 
 from hierindex import HierarchicalIndex, Node, SemanticHierarchy, Span, sentence_splitter
 from hierindex.models.embedder import Embedder
 from hierindex.node import HEADINGS, PAGE, SECTION
-from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (
     CHUNK_TOKENS,
     PlacedSentenceSplitter,
-    split_documents,
     split_stretches,
 )
 from hierindex.text.sentences import split_sentences
@@ -50,7 +48,7 @@ def pages_of_spans(chunks):
 def test_chunks_and_sentences_know_their_pages(read_one, chunk_size):
     pages = [*PAGES_OF_PDF, "", "The fifth page is the last.\nAnd so it ends."]
     document = read_one("a.pdf", pdf_of(*pages))
-    chunks = split_documents([document], SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0))
+    chunks = chunks_of([document], SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0))
     for chunk in chunks:
         assert chunk.text.split("\f")[0] in pages[chunk.metadata[PAGE] - 1]
         assert str(chunk.metadata[PAGE]) not in chunk.embedded_text
@@ -61,7 +59,7 @@ def test_chunks_and_sentences_know_their_pages(read_one, chunk_size):
 def test_pages_that_read_alike_are_told_apart(read_one):
     document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
     splitter = PlacedSentenceSplitter(chunk_size=60, chunk_overlap=0)
-    pages = [page for page, _ in pages_of_spans(split_documents([document], splitter))]
+    pages = [page for page, _ in pages_of_spans(chunks_of([document], splitter))]
     assert pages == list(range(1, 41))
 
 
@@ -96,7 +94,7 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, ma
 @example(BLANKS_THAT_TOKENIZERS_DROP)
 def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
     embedder, document = Embedder(embed_model), Document(text=text, id_="a")
-    chunks = split_documents([document], splitter)
+    chunks = chunks_of([document], splitter)
     embedded = [chunk.embedded_text for chunk in chunks]
     assert embedder.count_tokens(embedded).max() <= embedder.window == splitter.chunk_size + 2
     for chunk in as_text_nodes(chunks):
@@ -107,7 +105,7 @@ def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, t
 @example(MARKS_AT_THE_END_OF_A_CHUNK)
 def test_default_chunks_cover_the_document(splitter, text):
     n_chunks_at = [0] * len(text)
-    for chunk in as_text_nodes(split_documents([Document(text=text, id_="a")], splitter)):
+    for chunk in as_text_nodes(chunks_of([Document(text=text, id_="a")], splitter)):
         for i in range(chunk.start_char_idx, chunk.end_char_idx):
             n_chunks_at[i] += 1
     for n, character in zip(n_chunks_at, text, strict=True):
@@ -121,7 +119,7 @@ ROWS = [f"| r{i} | It is so of {i}. It is not. | {'x, y ' * (i % 5)}|\n" for i i
 def test_rows_of_a_table_are_cut_only_if_they_do_not_fit_a_chunk(mark):
     rows = [mark + row.removeprefix("| ") for row in ROWS]
     text = f"It is so. And so.\n\n{''.join(rows)}\nIt was so."
-    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    chunks = chunks_of([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
     assert len(chunks) > 5
     lines = [line.strip() for chunk in chunks for line in chunk.text.split("\n")]
     assert list(filter(None, lines)) == [line.strip() for line in text.split("\n") if line]
@@ -130,14 +128,14 @@ def test_rows_of_a_table_are_cut_only_if_they_do_not_fit_a_chunk(mark):
 def test_a_long_sentence_is_cut_at_its_lines():
     lines = [f"{i}, of the other, and then of another one\n" for i in range(60)]
     text = "".join(lines)
-    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    chunks = chunks_of([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
     assert len(chunks) > 5
     assert [f"{line}\n" for chunk in chunks for line in chunk.text.split("\n")] == lines
 
 
 def test_a_row_that_does_not_fit_a_chunk_is_cut_at_its_sentences():
     text = f"| {'It is so. ' * 60}|"
-    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 60))
+    chunks = chunks_of([Document(text=text)], sentence_splitter(HashingEmbedding(), 60))
     assert len(chunks) > 2
     assert all(chunk.text.endswith((".", "|")) for chunk in chunks)
 
@@ -160,7 +158,7 @@ def test_chunks_end_where_sentences_of_summaries_end(sentences):
 def test_a_long_title_takes_no_room_from_the_text(read_one, splitter, capfd):
     html = f"<title>{'long title ' * 200}</title><p>{'The keeper wrote a letter. ' * 200}</p>"
     document = read_one("a.html", html)
-    chunks = split_documents([document], splitter)
+    chunks = chunks_of([document], splitter)
     assert len(chunks) < 12
     assert capfd.readouterr() == ("", "")
 
@@ -171,11 +169,8 @@ def test_a_chunk_of_two_sections_fits_with_the_title_that_they_share(embed_model
     prose = " ".join(f"The mill number {i} grinds the flour." for i in range(60))
     town = "The old town by the river and its many mills"
     text = f"# {town}\n\n## {north}\n\nShort.\n\n## {south}\n\n{prose}"
-    headings = [list(heading) for heading in markdown_headings(text)]
-    metadata = {HEADINGS: headings}
-    document = Document(text=text, metadata=metadata, excluded_embed_metadata_keys=[HEADINGS])
     splitter = sentence_splitter(embed_model)
-    first, *_ = split_documents([document], splitter)
+    first, *_ = chunks_of([markdown("a", text)], splitter)
     assert first.metadata["section"] == town
     assert town in first.embedded_text.removesuffix(first.text)
     embedder = Embedder(embed_model)
@@ -191,18 +186,6 @@ def test_chunks_of_a_model_without_a_window(chunk_size, expected):
 
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
-
-
-def document_of(text: str, **metadata) -> Document:
-    found = [list(heading) for heading in markdown_headings(text)]
-    hidden = [HEADINGS, *metadata]
-    return Document(
-        id_="a",
-        text=text,
-        metadata={HEADINGS: found, **metadata},
-        excluded_embed_metadata_keys=hidden,
-        excluded_llm_metadata_keys=hidden,
-    )
 
 
 def sections(chunks: list[TextNode]) -> list[str | None]:
@@ -230,7 +213,7 @@ SECTIONED = {
 
 @pytest.mark.parametrize(("text", "expected"), SECTIONED.values(), ids=SECTIONED)
 def test_chunks_end_where_sections_end(text, expected):
-    chunks = by_words(43)([document_of(text)])
+    chunks = by_words(43)([markdown("a", text)])
     assert sections(chunks) == expected
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text.split())
 
@@ -245,9 +228,9 @@ PARTS = st.lists(
 
 @given(PARTS.map("".join).filter(str.strip), st.sampled_from([16, 40, 100]))
 def test_chunks_with_headings_are_verbatim_in_order_and_fit(text, chunk_size):
-    splitter, document = by_words(chunk_size), document_of(text)
+    splitter, document = by_words(chunk_size), markdown("a", text)
     chunks = splitter([document])
-    starts = [heading[2] for heading in document.metadata[HEADINGS]]
+    starts = [heading[2] for heading in document.metadata.get(HEADINGS, [])]
     for chunk in chunks:
         start, end = chunk.start_char_idx, chunk.end_char_idx
         assert text[start:end] == chunk.text
@@ -279,9 +262,9 @@ def test_without_headings_chunks_are_those_of_llama_index(text):
     [PlacedSentenceSplitter, SentenceSplitter, TokenTextSplitter],
 )
 def test_no_chunk_keeps_the_headings_of_its_document(splitter):
-    document = document_of(f"# A\n{LONG}\n## B\n{LONG}\n# C\n{LONG}", title="A")
+    document = markdown("a", f"# A\n{LONG}\n## B\n{LONG}\n# C\n{LONG}", title="A")
     before = document.to_dict()
-    chunks = split_documents([document], splitter(chunk_size=60, chunk_overlap=0))
+    chunks = chunks_of([document], splitter(chunk_size=60, chunk_overlap=0))
     assert len(chunks) > 1
     assert document.to_dict() == before
     for chunk in as_text_nodes(chunks):
@@ -296,7 +279,7 @@ def test_sections_are_known_in_a_pipeline():
     text = f"# A\n{LONG}\n## B\n{LONG}"
     model = HashingEmbedding()
     steps = [sentence_splitter(model, 60), model, SemanticHierarchy(embed_model=model)]
-    nodes = IngestionPipeline(transformations=steps).run(documents=[document_of(text)])
+    nodes = IngestionPipeline(transformations=steps).run(documents=[markdown("a", text)])
     records = [Node.of(node) for node in nodes]
     leaves = [node for node, record in zip(nodes, records, strict=True) if not record.level]
     assert sections(leaves) == ["A", "A › B"]
@@ -320,7 +303,7 @@ SHOWN = {
 
 @pytest.mark.parametrize(("head", "metadata", "shown"), SHOWN.values(), ids=SHOWN)
 def test_a_chunk_is_embedded_with_short_titles(head, metadata, shown):
-    chunk, *others = by_words(60)([document_of(f"{head}{SENTENCE * 12}", **metadata)])
+    chunk, *others = by_words(60)([markdown("a", f"{head}{SENTENCE * 12}", **metadata)])
     before = f"{shown}\n\n" if shown else ""
     for each in (chunk, *others):
         assert each.get_content(MetadataMode.EMBED) == before + each.text
@@ -330,10 +313,10 @@ def test_a_chunk_is_embedded_with_short_titles(head, metadata, shown):
 
 def test_chunks_of_chunks_keep_their_section():
     text = f"# A\n{LONG * 3}\n# B\n{LONG * 3}"
-    coarse = as_text_nodes(split_documents([document_of(text)], by_words(200)))
+    coarse = as_text_nodes(chunks_of([markdown("a", text)], by_words(200)))
     fine = by_words(30)(coarse)
     assert {*sections(fine)} == {"A", "B"}
-    llama = SentenceSplitter(chunk_size=200, chunk_overlap=0)([document_of(text)])
+    llama = SentenceSplitter(chunk_size=200, chunk_overlap=0)([markdown("a", text)])
     assert not any(HEADINGS in chunk.metadata for chunk in by_words(30)(llama))
     for leaf in leaves_of(llama):
         assert HEADINGS not in {**leaf.metadata, **leaf.source["metadata"]}
@@ -348,7 +331,7 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
     hierarchy = SemanticHierarchy(embed_model=model)
 
     def built(text: str) -> dict[str, TextNode]:
-        documents = [document_of(text), Document(text=LONG, id_="b")]
+        documents = [markdown("a", text), Document(text=LONG, id_="b")]
         index = HierarchicalIndex.build(documents, tmp_path, hierarchy=hierarchy, chunk_size=40)
         return {node.text: node for node in index.store.get_nodes()}
 
@@ -383,13 +366,13 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
 )
 def test_headings_of_another_shape_are_metadata_of_the_user(headings):
     document = Document(text="A long time ago.", metadata={HEADINGS: headings})
-    (chunk,) = split_documents([document], by_words(50))
+    (chunk,) = chunks_of([document], by_words(50))
     assert chunk.metadata == {HEADINGS: headings}
 
 
 def test_a_section_and_a_number_of_pages_of_the_user_stay():
     metadata = {SECTION: "HR", "pages": 300}
-    (chunk,) = split_documents([document_of("# A\n\nSome text.", **metadata)], by_words(50))
+    (chunk,) = chunks_of([markdown("a", "# A\n\nSome text.", **metadata)], by_words(50))
     assert chunk.metadata[SECTION] == "HR"
     assert "page" not in chunk.metadata
 
@@ -424,7 +407,7 @@ def pdf(read_one) -> Document:
 
 def sentences(document: Document, splitter) -> dict[str, Span]:
     """Sources of the sentences of the chunks, by text."""
-    leaves = leaves_of(split_documents([document], splitter))
+    leaves = leaves_of(chunks_of([document], splitter))
     found = {}
     for leaf in leaves:
         for sentence in split_sentences(leaf.text, leaf.quotes):
@@ -474,12 +457,12 @@ def test_a_page_that_is_printed_as_its_number_has_no_label(read_one):
 
 def test_a_page_of_the_users_is_where_a_document_begins():
     document = Document(text="It was calm.\fIt blew.", metadata={"page": 3})
-    (leaf,) = leaves_of(split_documents([document], by_words(300)))
+    (leaf,) = leaves_of(chunks_of([document], by_words(300)))
     assert [span.page for span in leaf.citations] == [3, 4]
 
 
 def test_a_renamed_document_is_cited_by_its_new_name(page):
-    (chunk,) = split_documents([page], by_words(300))
+    (chunk,) = chunks_of([page], by_words(300))
     (chunk,) = as_text_nodes([chunk])
     chunk.relationships[NodeRelationship.SOURCE].node_id = "other"
     assert {span.document for span in leaves_of([chunk])[0].citations} == {"other"}

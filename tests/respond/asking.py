@@ -4,19 +4,22 @@ import asyncio
 import re
 from collections import Counter
 
-from clients import async_llm_of, llm_of
+from clients import Calls, async_llm_of, llm_of, with_retries
 from llama_index.core.base.response.schema import AsyncStreamingResponse
+from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
 from hierindex import Usage
-from hierindex.models.adapters import with_retries
-from hierindex.models.record import Calls
-from hierindex.respond.engine import query_engine
+from hierindex.respond.engine import query_engine as query_engine
 
 QUESTION = "Did the lantern meet a falcon?"
 NUM_OUTPUT = 256  # what LlamaIndex leaves for an answer whose length is not told
 WAYS = ["plain", "stream", "async", "async stream"]
+CHAT_MODES = ["condense_plus_context", "best", "context", "condense_question"]
+WITHOUT_LLM = {"no_text", "context_only"}
+NEED_LLM = {mode.value for mode in ResponseMode} - WITHOUT_LLM
+STREAMING = NEED_LLM - {"accumulate", "compact_accumulate"}
 
 
 def count_tokens(text):

@@ -5,16 +5,16 @@ import asyncio
 import pytest
 from clients import async_llm_of, llm_of
 from indexes import built
+from llama_index.core.chat_engine import CondensePlusContextChatEngine
 from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import ChatMemoryBuffer
 from loopback import Fault
-from respond.asking import WAYS, serve
+from respond.asking import CHAT_MODES, WAYS, serve
 
 from hierindex import HierindexError, Node
 from hierindex.errors import InputError
-from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
-from hierindex.respond.citation_check import CITE
+from hierindex.respond.chat import Conversation
 
 FIRST = "Did the lantern meet a falcon?"
 SECOND = "And what did it meet then?"
@@ -68,11 +68,9 @@ def answers_of(index, mode, way):
 
 @pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("mode", CHAT_ENGINES)
+@pytest.mark.parametrize("mode", CHAT_MODES)
 def test_each_engine_knows_what_was_said_before(index, mode, way):
     responses, engine, prompts = answers_of(index, mode, way)
-    kind = CHAT_ENGINES[mode]
-    assert type(engine) is kind
     answers = [str(response) for response in responses]
     assert all(answer.startswith("The lantern met a falcon") for answer in answers)
     said = [FIRST, answers[0], SECOND, answers[1]]
@@ -89,14 +87,14 @@ def test_each_engine_knows_what_was_said_before(index, mode, way):
 @pytest.mark.parametrize("way", ["plain", "async stream"])
 def test_a_condensed_question_is_answered_with_citations(index, way):
     responses, _, prompts = answers_of(index, "condense_question", way)
-    assert CITE in prompts[0]
+    assert "after each the number of its passage in brackets" in prompts[0]
     for response in responses:
         (source,) = response.sources
         (cited,) = source.raw_output.metadata["citations"]
         assert {"document", "node", "supported"} <= cited.keys()
 
 
-@pytest.mark.parametrize("mode", [None, *CHAT_ENGINES])
+@pytest.mark.parametrize("mode", [None, *CHAT_MODES])
 def test_no_model_but_the_given_one_is_used(index, mode):
     options = {"chat_mode": mode} if mode else {}
     with pytest.raises(InputError, match=r"^A chat engine needs an LLM; pass llm=, or ask .*\.$"):
@@ -117,15 +115,13 @@ def test_no_model_but_the_given_one_is_used(index, mode):
 def test_a_wrong_option_is_one_sentence(index, options, message):
     with serve() as server, pytest.raises(InputError, match=message):
         index.as_chat_engine(llm=llm_of(server), **options)
-    with pytest.raises(InputError, match=r"llm must be one of LlamaIndex's .* function, got 'm'"):
-        index.as_chat_engine(llm="m")
 
 
 @pytest.mark.parametrize("mode", ["best", ChatMode.BEST])
 def test_the_best_mode_is_that_of_llama_index(index, mode):
     with serve() as server:
         engine = index.as_chat_engine(llm=llm_of(server), chat_mode=mode)
-    assert type(engine) is CHAT_ENGINES["condense_plus_context"]
+    assert isinstance(engine, CondensePlusContextChatEngine)
 
 
 @pytest.mark.parametrize("mode", [*ChatMode][1:4])
@@ -148,7 +144,7 @@ def test_options_of_the_retriever_and_of_the_engine(index, mode):
     assert len(memory.get_all()) == 4
 
 
-@pytest.mark.parametrize("mode", CHAT_ENGINES)
+@pytest.mark.parametrize("mode", CHAT_MODES)
 def test_a_long_conversation_leaves_room_for_passages(index, mode):
     with serve(lambda prompt: "So it is. " * 40, window=1200) as server:
         llm = llm_of(server, context_window=1200)
@@ -229,16 +225,3 @@ def test_without_a_model_each_question_is_searched_as_it_is(index):
         alone = index.ask(question, top_k=3)
         assert (turn.answer.answer, turn.answer.sources) == (alone.answer, alone.sources)
         assert turn.answer.answer_kind == "extractive"
-
-
-@pytest.mark.parametrize("window", [1, 400])
-def test_the_memory_keeps_the_last_messages(window):
-    with serve() as server:
-        memory = memory_for(llm_of(server, context_window=window))
-    for i in range(20):
-        memory.put(ChatMessage(role="user", content=f"What is {i}?"))
-        memory.put(ChatMessage(role="assistant", content=f"It is {i}."))
-    kept = [message.content for message in memory.get()]
-    assert len(kept) < 40
-    assert kept == [message.content for message in memory.get_all()][40 - len(kept) :]
-    assert len(kept) > 4 or window == 1

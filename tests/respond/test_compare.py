@@ -7,12 +7,10 @@ from clients import llm_of
 from fakes import HashingEmbedding
 from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
-from respond.asking import QUESTION, asked_of, serve
+from respond.asking import NEED_LLM, QUESTION, asked_of, serve
 
 from hierindex import HierarchicalIndex, HierarchyRetriever
 from hierindex.errors import InputError, ModelError
-from hierindex.respond.asking import NEED_LLM
-from hierindex.respond.compare import ANSWERING
 
 EVERYTHING = {"top_k": 100, "token_budget": None}
 BESIDES = ["no_text", "context_only"]
@@ -42,9 +40,8 @@ def test_without_a_model_extractive_alone(index):
 def test_each_mode_answers_as_it_does_alone(index, server):
     """The same calls of the same nodes, and no others; by default all modes that answer."""
     llm = llm_of(server)
-    assert {*ANSWERING} == {*NEED_LLM, "extractive"}
     attempts = index.compare(QUESTION, llm=llm).attempts
-    assert [attempt.mode for attempt in attempts] == ANSWERING
+    assert sorted(attempt.mode for attempt in attempts) == sorted([*NEED_LLM, "extractive"])
     attempts += index.compare(QUESTION, llm=llm, response_modes=BESIDES).attempts
     for attempt in attempts:
         alone = index.ask(QUESTION, llm=llm, response_mode=attempt.mode)
@@ -78,14 +75,14 @@ def test_one_retrieval_and_one_embedding(index, server, monkeypatch):
 @pytest.mark.parametrize(
     ("reply", "window", "failed", "said"),
     [
-        (lambda prompt: "", 8192, {*ANSWERING} - {"extractive"}, "answered nothing"),
+        (lambda prompt: "", 8192, NEED_LLM, "answered nothing"),
         (
             names_words,
             700,
             {"compact", "refine"},
             "No answer can be made: Chunk size -",
         ),
-        (names_words, 300, {*ANSWERING} - {"extractive", "generation"}, "no"),
+        (names_words, 300, NEED_LLM - {"generation"}, "no"),
     ],
     ids=["nothing", "small window", "no window"],
 )
@@ -122,7 +119,7 @@ def test_a_service_that_is_busy_fails_the_modes_that_ask_it(index, fault):
     assert attempts["extractive"].answer.answer
 
 
-@pytest.mark.parametrize("fault", [Fault(401), Fault(404), NO_QUOTA], ids=["401", "404", "quota"])
+@pytest.mark.parametrize("fault", [Fault(404), NO_QUOTA], ids=["404", "quota"])
 def test_a_service_that_refuses_is_asked_once(index, fault):
     with serve(faults=lambda number: fault) as server:
         with pytest.raises(ModelError, match=r"^LLM 'm' cannot be used: [^\n]+\.$"):

@@ -1,15 +1,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from indexes import built
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
-from hierindex import HierarchicalIndex, HierarchyRetriever, load_embed_model
-from hierindex.respond.answer import sources_of
-from hierindex.respond.compare import searched
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, QuestionWords, source_scores
-from hierindex.retrieve.retrieval import Question
-from hierindex.retrieve.retriever import retrieved_of
+from hierindex import HierarchyRetriever, load_embed_model
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, QuestionWords
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -171,44 +169,51 @@ def test_the_words_of_another_language_say_nothing() -> None:
     assert scores[0] == scores[1] > 0.5 > asked.score(0.5, [with_it], across=True)
 
 
-def found_by(store, embed_model, by, question=QUESTION):
-    found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return searched(question, found)
+def options_of(by):
+    return {"level": 0, "by": by, "top_k": 100, "token_budget": None}
 
 
-def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
-    first, *others = (found_by(store, embed_model, by) for by in WAYS)
-    assert len(first.scores) == len(first.nodes) > 3
-    assert len({*first.scores.values()}) > 2
-    assert all(0 <= each <= 1 for each in first.scores.values())
+def test_scores_do_not_depend_on_the_way_of_asking(index):
+    first, *others = (
+        {source.id: source.score for source in index.ask(QUESTION, **options_of(by)).sources}
+        for by in WAYS
+    )
+    assert len(first) > 3
+    assert len({*first.values()}) > 2
+    assert all(0 <= each <= 1 for each in first.values())
     for other in others:
-        shared = first.scores.keys() & other.scores.keys()
+        shared = first.keys() & other.keys()
         assert shared
-        assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
+        assert {i: other[i] for i in shared} == {i: first[i] for i in shared}
 
 
 @pytest.mark.parametrize("by", WAYS)
-def test_a_source_has_both_scores(store, embed_model, by):
-    options = {"level": 0, "by": by, "top_k": 100, "token_budget": None}
-    found = found_by(store, embed_model, by)
-    answer = HierarchicalIndex(store, embed_model).ask(QUESTION, **options)
-    for node, source in zip(found.nodes, answer.sources, strict=True):
-        assert source.raw_score == round(node.score, 6)
-        assert source.score == round(found.scores[node.node_id], 6)
+def test_a_source_has_the_score_of_the_retriever_too(index, by):
+    found = index.as_retriever(**options_of(by)).retrieve(QUESTION)
+    sources = index.ask(QUESTION, **options_of(by)).sources
+    assert [source.raw_score for source in sources] == [round(node.score, 6) for node in found]
 
 
-def test_a_node_that_was_not_searched_for_keeps_its_score():
-    node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    retrieved = retrieved_of(Question(QUESTION, []), [node])
-    (source,) = sources_of(retrieved, source_scores(retrieved, load_embed_model()))
-    assert source.score == source.raw_score == 0.7
+class Rescored(BaseNodePostprocessor):
+    """Gives the first nodes other scores, and adds a node that was not searched for."""
+
+    scores: list[float]
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        for found, score in zip(nodes, self.scores, strict=False):
+            found.score = score
+        added = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
+        return [*nodes[: len(self.scores)], added]
 
 
-def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
-    model, question = load_embed_model(), "What is this about?"
-    vector = model.get_query_embedding(question)
-    nodes = found_by(store, embed_model, "dense").nodes[:3]
-    for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
-        node.score = each
-    retrieved = retrieved_of(Question(question, vector), nodes)
-    assert [*source_scores(retrieved, model).values()] == [0, 0.4, 1]
+def test_a_node_that_was_not_searched_for_keeps_its_score(index):
+    *_, added = index.ask(QUESTION, level=0, postprocessors=[Rescored(scores=[0.1])]).sources
+    assert added.score == added.raw_score == 0.7
+
+
+def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(tmp_path):
+    texts = {f"{i}.md": f"The pump of station {i} failed in May." for i in range(5)}
+    index = built(texts, tmp_path, model=load_embed_model())
+    options = {"mode": "collapsed", "postprocessors": [Rescored(scores=[-0.1, 0.4, 19.9])]}
+    sources = index.ask("What is this about?", **options).sources
+    assert [source.score for source in sources] == [0, 0.4, 1, 0.7]

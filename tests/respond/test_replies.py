@@ -5,17 +5,14 @@ from itertools import pairwise
 from uuid import uuid4
 
 import pytest
-from clients import llm_of
+from clients import llm_of, with_retries
 from hypothesis import example, given
 from hypothesis import strategies as st
 from indexes import built
 from loopback import Fault
-from respond.asking import QUESTION, WAYS, ask, serve, unmarked
+from respond.asking import NEED_LLM, QUESTION, WAYS, ask, serve, unmarked
 
-from hierindex.models.adapters import with_retries
-from hierindex.models.failures import RequestError
-from hierindex.respond.asking import NEED_LLM
-from hierindex.respond.chat import CHAT_ENGINES
+from hierindex import HierindexError
 
 SAID = "The lantern met a falcon."
 CHANNEL = "<|channel|>analysis<|message|>Hm [1].<|end|><|start|>assistant"
@@ -89,11 +86,9 @@ def test_reasoning_may_be_a_field(retriever, embed_model, way, message):
 @pytest.mark.parametrize(
     ("mode", "thought"),
     [
-        *zip(
-            sorted({*CHAT_ENGINES} - {"best"}),
-            ("think", "gpt-oss", "begun by the template"),
-            strict=True,
-        )
+        ("condense_plus_context", "think"),
+        ("condense_question", "gpt-oss"),
+        ("context", "begun by the template"),
     ],
 )
 def test_a_chat_remembers_no_thought(index, mode, thought):
@@ -182,7 +177,7 @@ def text_or_error(ask):
     """What is answered, or the message of the error after the model's name."""
     try:
         return ask()
-    except RequestError as error:
+    except HierindexError as error:
         return str(error).partition("failed")[2]
 
 
@@ -216,7 +211,7 @@ def test_a_thought_alone_is_an_error_that_says_how_to_mend_it(index, mode, said)
     told = r"^LLM 'm' failed to answer: it wrote only reasoning .* --llm-completion-tokens"
     fault = Fault(text=said, finish_reason="length")
     for show in (None, print):
-        with serve(faults=lambda number: fault) as server, pytest.raises(RequestError) as caught:
+        with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
             index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, show=show)
         assert re.match(told.replace(" .* ", ".*"), str(caught.value))
         assert len(server.requests) == 1

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from clients import async_llm_of, llm_of
+from clients import ATTEMPTS, Calls, async_llm_of, llm_of, with_retries
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,14 +18,18 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
 from loopback import Fault, names_words
 from pydantic import BaseModel
-from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
+from respond.asking import (
+    NUM_OUTPUT,
+    QUESTION,
+    asked_of,
+    count_tokens,
+    log_of,
+    query_engine,
+    serve,
+)
 
 from hierindex import BoundedTreeSummarize, HierarchicalIndex, HierarchyRetriever, HierindexError
 from hierindex.errors import InputError, ModelError
-from hierindex.models.adapters import with_retries
-from hierindex.models.llm import ATTEMPTS
-from hierindex.models.record import Calls
-from hierindex.respond.engine import query_engine
 from hierindex.respond.synthesizers import Window
 
 

@@ -185,10 +185,8 @@ def test_a_line_of_the_source_is_no_echo(source):
 
 THOUGHTS = [
     "<think>What is this about? I cannot help.</think>",
-    "<think>\n\n</think>\n\n",
     "\n <THINK>Two\nlines.</THINK>\n",
     "<thinking>Hm.</thinking>",
-    "<Reasoning>Hm.</reasoning>",
     "A template opened this thought. </think>\n\n",
     "</think>",
 ]

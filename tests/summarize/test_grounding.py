@@ -4,9 +4,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
-from fakes import HashingEmbedding
 
-from hierindex.models.embedder import Embedder
 from hierindex.summarize.grounding import SUPPORT, judged, known_scale
 
 HALL = [
@@ -34,7 +32,7 @@ class Table:
 
 @pytest.fixture(scope="module")
 def embed(embed_model):
-    return Embedder(embed_model).embed
+    return lambda texts: np.array(embed_model.get_text_embedding_batch([*texts]))
 
 
 def fault(said, sources, embed, beside=""):
@@ -116,12 +114,11 @@ def test_each_text_is_embedded_once_and_all_in_one_call():
 
 
 def test_a_scale_is_known_as_long_as_its_model_and_no_longer():
-    model = HashingEmbedding()
-    embedder = Embedder(model)
-    assert known_scale(embedder.embed) == known_scale(embedder.embed)
+    model = Table({})
+    assert known_scale(model.__call__) == known_scale(model.__call__)
     assert len(model.batches) == 1
-    alive = ref(embedder)
-    del embedder
+    alive = ref(model)
+    del model
     gc.collect()
     assert alive() is None
 

@@ -19,7 +19,6 @@ from tiny_models import SENTENCES
 
 from hierindex import Grounding, Quote, Span, Usage
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.models.embedder import Embedder
 from hierindex.summarize import (
     Claim,
     ExtractiveSummarizer,
@@ -29,8 +28,7 @@ from hierindex.summarize import (
     SalientSentences,
     TwoStageSummarizer,
 )
-from hierindex.summarize.summary import Excerpt
-from hierindex.text import Sentence
+from hierindex.text import Excerpt, Sentence
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
 VERBOSE = "A verbose model says this and that and more. " * 20 + "x" * 2000
@@ -311,7 +309,6 @@ NUMBERS = [
     ("1'200.50 or 3,14", "1200.5 and 3.140", 1),
     ("boats, 40 %", "40% of boats", 1),
     ("the 4th boat", "boat 4 of 04", 1),
-    ("twelve boats", "12 boats", 1),
     ("12 boats", "twelve boats", 1),
     ("twenty-five boats, three hundred and one men", "25 boats, 301 men", 1),
     ("fourteen thousand seven hundred boats", "14,700 boats", 1),
@@ -338,7 +335,7 @@ def test_a_number_that_the_sources_lack_is_a_fault(source, told, known):
 
 def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
     reply = "In winter the road over the mountain is closed by snow. Bananas are yellow."
-    real = Resources(embed=Embedder(embed_model).embed)
+    real = Resources(embed=lambda texts: np.array(embed_model.get_text_embedding_batch([*texts])))
     (summary,) = summarized(reply, GROUPS[0], unsupported="keep", resources=real)
     assert summary.grounding == Grounding(
         supported=1, unsupported=1, faults=("no source is similar",)

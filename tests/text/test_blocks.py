@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from records import chunks_of
 
 from hierindex import Node, read_documents, sentence_splitter
-from hierindex.read.split import split_documents
 from hierindex.text.blocks import blocks_of, split_blocks
 
 PIECES = (
@@ -98,7 +98,7 @@ def test_sections_tell_what_stands_below_them(tmp_path: Path) -> None:
     documents, _ = read_documents(tmp_path)
     found = [
         (chunk.text[block.start : block.end], block.kind)
-        for chunk in split_documents(documents, sentence_splitter())
+        for chunk in chunks_of(documents, sentence_splitter())
         for block in blocks_of(chunk)
     ]
     assert [kind for _, kind in found] == ["heading", "paragraph", "heading", "reference"]
@@ -109,7 +109,7 @@ def test_the_title_of_a_section_is_a_heading_without_marks(tmp_path: Path) -> No
     below = "The rope was wet, and so it was heavy.\n" * 12
     (tmp_path / "ropes.txt").write_text("\n".join(f"{i}. Part\n\n{below}" for i in (1, 2, 3)))
     documents, _ = read_documents(tmp_path)
-    chunks = split_documents(documents, sentence_splitter())
+    chunks = chunks_of(documents, sentence_splitter())
     found = [
         chunk.text[block.start : block.end]
         for chunk in chunks

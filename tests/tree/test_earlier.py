@@ -21,7 +21,6 @@ from hierindex import (
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
 from hierindex.tree import earlier
-from hierindex.tree.hierarchy import Hierarchy
 
 WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
 KINDS = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
@@ -46,7 +45,7 @@ def texts_of(n_documents: int) -> dict[str, str]:
 class Held:
     """An index of texts by name, which is updated."""
 
-    def __init__(self, folder, hierarchy: Hierarchy, texts, chunk_size=64) -> None:
+    def __init__(self, folder, hierarchy, texts, chunk_size=64) -> None:
         splitter = SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0)
         self.given = {"hierarchy": hierarchy, "splitter": splitter}
         self.index = HierarchicalIndex.build(documents(texts), folder, **self.given)
@@ -64,7 +63,7 @@ class Held:
         return self.index.store.snapshot().nodes()
 
 
-def hierarchy_of(kind, **options) -> Hierarchy:
+def hierarchy_of(kind, **options):
     return kind(embed_model=HashingEmbedding(), **{"max_children": 4, **options})
 
 

@@ -58,10 +58,9 @@ def by_llm(prompt):
             lambda: {"summarizer": by_llm("In {n_words} words: {text}")},
             lambda: {"summarizer": by_llm("Briefly, in {n_words} words: {text}")},
         ),
-        (dict, lambda: {"summary_tokens": 50}),
         (dict, lambda: {"mixture": Mixture(n_dims=5)}),
     ],
-    ids="dimension,instruction,rule,prompt,budget,mixture".split(","),
+    ids="dimension,instruction,rule,prompt,mixture".split(","),
 )
 def test_only_the_same_settings_find_the_tree(once, then):
     cache = IngestionCache()

@@ -6,12 +6,11 @@ from contextlib import contextmanager, nullcontext
 from itertools import product
 
 import pytest
+from clients import llm_of
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document
 from loopback import LoopbackServer
-from records import as_plain
+from records import as_plain, chunks_of, markdown
 from serve.conftest import client_of
-from tenacity import wait_none
 
 from hierindex import (
     DocumentHierarchy,
@@ -23,10 +22,7 @@ from hierindex import (
 )
 from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
-from hierindex.models.llm import load_llm
-from hierindex.node import HEADINGS, TITLE
-from hierindex.read.markdown import markdown_headings
-from hierindex.read.split import split_documents
+from hierindex.node import TITLE
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -36,14 +32,6 @@ MILL = f"# The mill\n\n## Sails\n\n{SAILS}\n\n## Stones\n\n{STONES}"
 HARBOUR = " ".join(f"A crane lifted crate number {i} from the ferry." for i in range(8))
 
 
-def document(name, text, **metadata):
-    headings = [list(each) for each in markdown_headings(text)]
-    metadata |= {HEADINGS: headings} if headings else {}
-    return Document(
-        id_=name, text=text, metadata=metadata, excluded_embed_metadata_keys=[*metadata]
-    )
-
-
 def hierarchy_of(kind, summarizer=None, **options):
     options = {"max_children": 3, "summary_tokens": 40, **options}
     return kind(HashingEmbedding(model_name="known"), summarizer, **options)
@@ -51,7 +39,7 @@ def hierarchy_of(kind, summarizer=None, **options):
 
 def grown(kind, *documents, **options):
     hierarchy = hierarchy_of(kind, **options)
-    chunks = split_documents(documents, sentence_splitter(hierarchy.embed_model, 30))
+    chunks = chunks_of(documents, sentence_splitter(hierarchy.embed_model, 30))
     return hierarchy.grow([chunks]).nodes
 
 
@@ -84,7 +72,7 @@ def chunks_under(nodes):
     ],
 )
 def test_every_node_has_a_name_on_one_line(kind, text):
-    nodes = grown(kind, document("mill.md", MILL), document("harbour.md", text))
+    nodes = grown(kind, markdown("mill.md", MILL), markdown("harbour.md", text))
     assert all(1 <= len(node.title) <= 60 and "\n" not in node.title for node in nodes)
 
 
@@ -99,7 +87,7 @@ def test_every_node_has_a_name_on_one_line(kind, text):
     ],
 )
 def test_parts_of_a_document_have_their_headings_or_first_words(kind, text):
-    nodes = grown(kind, document("a", text))
+    nodes = grown(kind, markdown("a", text))
     under = chunks_under(nodes)
     for node in nodes[:-1]:
         headings = [path_of(chunk)[-1] for chunk in under[node.id]]
@@ -137,7 +125,7 @@ def test_a_node_of_all_chunks_of_a_section_has_its_heading():
     """Also of a section that is divided again, and below the one that holds it."""
     text, named = f"{MILL}\n\n# Harbour\n\n{HARBOUR}", set()
     for most in (3, 5, 9):
-        nodes = grown(SemanticHierarchy, document("a", text), max_children=most)
+        nodes = grown(SemanticHierarchy, markdown("a", text), max_children=most)
         under = chunks_under(nodes)
         for heading in ("The mill", "Sails", "Stones", "Harbour"):
             inside = [n for n in nodes if not n.level and heading in path_of(n)]
@@ -233,7 +221,7 @@ def test_many_sections_are_called_by_the_first_and_the_last():
     text = "\n\n".join(f"# {heading}\n\n{SAILS[:90]}" for heading in headings)
     spans = []
     for kind in (SemanticHierarchy, RaptorHierarchy):
-        nodes = grown(kind, document("a", text), max_children=6)
+        nodes = grown(kind, markdown("a", text), max_children=6)
         number = {n.id: i for i, n in enumerate(n for n in nodes if not n.level)}
         under = chunks_under(nodes)
         for node in (n for n in nodes if n.level):
@@ -248,14 +236,14 @@ def test_many_sections_are_called_by_the_first_and_the_last():
 def mixed(n, of="canvas sails", text=SAILS):
     """Documents of a chunk each, whose titles are too long to be named together."""
     return [
-        document(f"{of} {i}.md", f"{text[:50]} On day {i}.", title=f"{i} winters of {of}, a study")
+        markdown(f"{of} {i}.md", f"{text[:50]} On day {i}.", title=f"{i} winters of {of}, a study")
         for i in range(n)
     ]
 
 
 @KINDS
 def test_documents_with_short_titles_are_a_group_s_name(kind):
-    documents = [document(n, t, title=n) for n, t in (("Mill", MILL), ("Harbour", HARBOUR))]
+    documents = [markdown(n, t, title=n) for n, t in (("Mill", MILL), ("Harbour", HARBOUR))]
     *_, root = grown(kind, *documents, max_children=12)
     assert root.title == "Mill, Harbour"
     assert root.titles == ("Mill", "Harbour")
@@ -306,32 +294,28 @@ def test_a_summary_of_documents_has_a_line_for_each_child(kind, n):
 def test_a_whole_document_has_its_title_or_the_name_of_its_file(kind, metadata, title):
     """Also where one heading stands above all."""
     options = {"scope": "document"} if kind is RaptorHierarchy else {}
-    nodes = grown(kind, document("a", MILL, **metadata), document("b", HARBOUR), **options)
+    nodes = grown(kind, markdown("a", MILL, **metadata), markdown("b", HARBOUR), **options)
     assert [n.title for n in nodes if n.whole_document == "a"] == [title]
     (other,) = [n for n in nodes if n.whole_document == "b"]
     assert other.title in other.text
 
 
 def test_a_title_is_neither_in_ids_nor_in_what_is_embedded():
-    text = document("a", HARBOUR, title="One"), document("a", HARBOUR, title="Another")
+    text = markdown("a", HARBOUR, title="One"), markdown("a", HARBOUR, title="Another")
     one, other = (grown(DocumentHierarchy, each) for each in text)
     assert [n.id for n in one] == [n.id for n in other]
     assert [n.embedded_text for n in one] == [n.embedded_text for n in other]
     assert [one[-1].title, other[-1].title] == ["One", "Another"]
-    assert "One" not in one[-1].llm_text.replace("title: One", "")
+    assert "One" not in one[-1].llm_text
 
 
+@pytest.mark.usefixtures("no_wait")
 class TestByAModel:
     """Titles come with the summaries, in one call."""
 
     @pytest.fixture
     def documents(self):
-        return [document(name, SAILS.replace("sail", f"{name} sail")) for name in "abcd"]
-
-    @pytest.fixture(autouse=True)
-    def no_wait(self, monkeypatch):
-        """What fails is tried again at once."""
-        monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+        return [markdown(name, SAILS.replace("sail", f"{name} sail")) for name in "abcd"]
 
     @staticmethod
     def grown(reply, documents, cache=None, **options):
@@ -339,10 +323,9 @@ class TestByAModel:
         with LoopbackServer(reply=reply) as server, warnings.catch_warnings():
             warnings.simplefilter("ignore", FallbackWarning)
             prompt = {"prompt": options.pop("prompt")} if "prompt" in options else {}
-            llm = load_llm("tiny", server.base_url)
-            rewriter = LLMRewriter(llm, **prompt)
+            rewriter = LLMRewriter(llm_of(server), **prompt)
             hierarchy = hierarchy_of(DocumentHierarchy, TwoStageSummarizer(rewriter, **options))
-            chunks = split_documents(documents, sentence_splitter(hierarchy.embed_model, 30))
+            chunks = chunks_of(documents, sentence_splitter(hierarchy.embed_model, 30))
             with open_cache(str(cache)) if cache else nullcontext(Cache()) as memory:
                 tree = hierarchy.grow([chunks], memory)
         return [n for n in tree.nodes if n.level], tree.usage, len(server.requests)
@@ -362,7 +345,7 @@ class TestByAModel:
         assert as_plain(again) == as_plain(first)
 
     def test_headings_and_documents_come_first(self):
-        documents = [document("a", MILL, title="Mill"), document("b", HARBOUR, title="Harbour")]
+        documents = [markdown("a", MILL, title="Mill"), markdown("b", HARBOUR, title="Harbour")]
         nodes, *_ = self.grown(lambda _: "Title: Written\n\nThe sails hang.", documents)
         assert sorted(n.title for n in nodes) == ["Harbour", "Mill", "Written"]
 
