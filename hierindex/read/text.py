@@ -46,7 +46,8 @@ SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.02  # share of a text's bytes
 FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
-CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}\Z")  # the beginning of a character at the end
+CUT = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{,2})\Z")
+"""The beginning of a UTF-8 character at the end of a file."""
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 MOST_KNOWN = 0.98  # of the letters beyond ASCII

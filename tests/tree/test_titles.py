@@ -111,7 +111,7 @@ def test_what_is_said_without_headings_is_called_by_phrases(kind, metadata, titl
         for i in range(9)
     )
     options = {"scope": "document"} if kind is RaptorHierarchy else {}
-    *nodes, whole = grown(kind, document("a", speech, **metadata), **options)
+    *nodes, whole = grown(kind, markdown("a", speech, **metadata), **options)
     parts = {node.title for node in nodes if node.level}
     assert whole.title == title
     assert parts >= ({"solar cell", "town clock"} if kind is not DocumentHierarchy else set())
