@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from indexes import Hierarchy
 from records import as_plain
 
 from hierindex import HierarchicalIndex, Node, RaptorHierarchy
-from hierindex.tree.hierarchy import Hierarchy
 
 
 def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) -> list[dict]:
