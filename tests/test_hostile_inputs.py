@@ -18,7 +18,6 @@ from processes import started
 
 from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.errors import InputError
-from hierindex.read.files import valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
 PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
@@ -201,8 +200,9 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     index = built(folder, tmp_path / "index")
     assert index.last_build.added == len(paths)
     assert index.update().unchanged == len(paths)
-    ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
-    assert index.delete(*ids[:-1]).removed == len(paths) - 1
+    ids = {node.ref_doc_id for node in index.store.get_nodes() if node.ref_doc_id}
+    assert len(ids) == len(paths)
+    assert index.delete(*ids - {"folder.md/in.pdf/page.txt"}).removed == len(paths) - 1
     assert index.update().unchanged == 1
     assert index.verify().ok
     assert index.update([*paths[:-1]]).added == len(paths) - 1

@@ -9,10 +9,9 @@ from test_update import built, check_fresh, counts, documents_of, hierarchy_of, 
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import InputError, SourceError
-from hierindex.read.documents import DELETED
 from hierindex.read.mail import mails
-from hierindex.retrieve.named import named
 
+DELETED = "was deleted from the index; name the file as a source to add it again"
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
 
 
@@ -163,13 +162,13 @@ def test_a_mailbox_is_outlined_and_named_as_a_whole(index, folder, monkeypatch):
     assert {each.node.ref_doc_id for each in found} == {*HELD[1:5]}
     with pytest.raises(InputError, match="No document has the id 'box'"):
         index.outline(10_000, of="box")
-    question, snapshot = "What does box.mbox say?", index.store.snapshot()
-    assert named(question, snapshot).files == (*HELD[1:5],)
-    assert named("What does plan.txt say?", snapshot).files == (PIER[2],)
-    monkeypatch.setattr(
-        "hierindex.retrieve.named.MAX_DOCUMENTS", 3
-    )  # a part of the box is no answer
-    assert named(question, snapshot) == ((), "What does it say?", (), ())
+    question = "What does box.mbox say of the gate?"
+    for asked, files in ((question, HELD[1:5]), ("What does plan.txt say of it?", PIER[2:])):
+        answer = index.ask(asked)
+        assert answer.why.startswith(f"the chunks of {', '.join(files)}, which the question names")
+        assert {c.document for source in answer.sources for c in source.citations} <= {*files}
+    monkeypatch.setattr("hierindex.retrieve.named.MAX_DOCUMENTS", 3)
+    assert index.ask(question).why.startswith("the chunks by context")  # a part is no answer
 
 
 def test_a_mailbox_that_is_a_source_may_be_removed(folder, tmp_path):

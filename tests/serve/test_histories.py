@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from http.client import HTTPConnection
@@ -15,8 +15,9 @@ import httpx
 import pytest
 from agent import agent
 from fakes import HashingEmbedding
+from processes import PATIENCE, until
 from records import replace_all
-from serve.conftest import PATIENCE, Http
+from serve.conftest import Http
 from store.trees import tree
 
 import hierindex.index
@@ -40,13 +41,6 @@ def asking(own) -> Iterator[Http]:
         yield http
 
 
-def waited(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def documents_in(found: dict) -> set[str]:
     return {place["document"] for node in found["nodes"] for place in node["citations"]}
 
@@ -61,25 +55,6 @@ def test_each_answer_is_of_the_newest_generation(own, asking) -> None:
         answer = asking.post("/show", json={"node": node.node_id})
         assert answer.json()["text"] == text
         assert answer.headers["hierindex-generation"] == str(i + 2)
-
-
-def test_answers_go_on_while_generations_are_published_and_removed(own, asking) -> None:
-    done, replies = Event(), []
-
-    def ask() -> None:
-        while not done.is_set():
-            replies.append(asking.ask(RETRIEVE, **ASKED))
-
-    clients = [Thread(target=ask) for _ in range(2)]
-    for client in clients:
-        client.start()
-    for _ in range(3):
-        replace_all(own.store, tree(), purge=True)
-    done.set()
-    for client in clients:
-        client.join(PATIENCE)
-    assert len(replies) >= len(clients)
-    assert all(len(reply["nodes"]) == len(replies[0]["nodes"]) for reply in replies)
 
 
 def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
@@ -191,7 +166,7 @@ def test_what_is_being_answered_is_finished(own, monkeypatch) -> None:
         assert asking.wait(PATIENCE)
         closing = Thread(target=server.close)
         closing.start()
-        waited(lambda: not is_open(server.url))
+        until(lambda: not is_open(server.url))
         go_on.set()
         client.join(PATIENCE)
         closing.join(PATIENCE)

@@ -4,7 +4,7 @@ import sys
 
 import httpx
 import pytest
-from serve.conftest import PATIENCE
+from processes import PATIENCE
 
 import hierindex.serve
 from hierindex.errors import InputError
