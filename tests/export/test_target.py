@@ -70,7 +70,7 @@ def test_a_folder_takes_the_place_of_an_empty_one(soft, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("export", "last"),
     [
-        (to_parquet, "pyarrow.parquet.ParquetWriter.close"),
+        (to_parquet, "pyarrow.parquet.ParquetWriter.write_table"),
         (persist_document_summary_index, "llama_index.core.StorageContext.persist"),
     ],
 )
