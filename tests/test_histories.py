@@ -29,7 +29,6 @@ from hierindex import (
 from hierindex.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.store import table
-from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -298,7 +297,7 @@ class TestWhatIsPaidFor:
             return b"".join(file.read_bytes() for file in files)
 
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
-        owner, method, states = Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
+        owner, method, states = table.Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
         if dies == "before it forgets":
             owner, method, states = table, "sweep", [[*"ABC"], [*"AC"], [*"AC"]]
         for i, initials in enumerate(states):

@@ -24,7 +24,6 @@ from tiny_models import WORDS, save_bart
 
 from hierindex import load_embed_model
 from hierindex.models.embedder import Embedder
-from hierindex.models.export import quiet
 from hierindex.models.load import DEFAULT_EMBED_MODEL
 from hierindex.summarize import Seq2SeqRewriter
 
@@ -88,8 +87,7 @@ def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = ""
     print(f"{len(texts)} chunks; {device} {torch.__version__}")
     embedding(texts, name or DEFAULT_EMBED_MODEL)
     with tempfile.TemporaryDirectory() as folder:
-        with quiet():
-            save_bart(Path(folder))
+        save_bart(Path(folder))
         rewriting(n_extracts, folder)
 
 

@@ -37,8 +37,8 @@ from lxml import etree, html
 from striprtf.striprtf import rtf_to_text
 from trafilatura import extract
 
-from hierindex.read.documents import each_file
-from hierindex.read.files import Skipped, files_of
+from hierindex import read_documents
+from hierindex.errors import SourceError
 
 LEAST_WORDS = 20
 EXPLAINED = 0.98
@@ -223,11 +223,12 @@ def main(folder: Path) -> None:
             if len(theirs) < LEAST_WORDS:
                 continue
             if text is None:
-                ((_, found),) = each_file(files_of([path]))
-                skipped = [each for each in found if isinstance(each, Skipped)]
-                documents = [each for each in found if not isinstance(each, Skipped)]
+                try:
+                    documents, skipped = read_documents(path)
+                except SourceError as error:
+                    documents, skipped, said = [], [], [str(error)]
                 text = "\n".join(document.text for document in documents)
-                said = [each.reason for each in skipped]
+                said += [each.reason for each in skipped]
                 said += [str(x) for d in documents for x in d.metadata.get("left_out") or ()]
             ours = words(text, between)
             missing = Counter(theirs) - Counter(ours)

@@ -785,7 +785,6 @@ def closed_port() -> int:
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
-    "outline --index index --budget 1": "a budget of 1 tokens",
     "build '' --index W": "an empty string",
     "build letters --index W --embed-model no/model": "'no/model'",
     "build letters --index W --summarizer no/model": "'no/model'",
@@ -800,23 +799,15 @@ BAD_COMMANDS = {
     "update none --index index": "'none'",
     "update --index index --llm remembered": "--llm remembered",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
-    "delete calm --index index": "nearest is calm.md",
-    "delete calm.md storm.txt --index index": "all documents",
-    "query ? --index index --level 9": "has levels 0 to",
-    "query ? --index index --level sections": "'sections'",
     "query ? --index index --response-mode essay": "response_mode",
     "query ? --index index --rerank no/model": "'no/model'",
     "query ? --index index --where author": "KEY=VALUE",
     "query ? --index index --where file_nam=storm.txt": "'file_nam'; the nearest is file_name;",
-    "query ' ' --index index": "question is empty",
     "query ? --index index --stream --json": "--stream and --json",
     "compare ? --index index --response-mode essay": "response_mode",
-    "compare ? --index index --where level=1": "No chunk has the key 'level'",
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
-    "export json --index index --to letters/calm.md": "'letters/calm.md'",
     "export document-summary --index index --to letters": "'letters'",
-    "export parquet --index index --to letters/calm.md/x": "'letters/calm.md/x'",
 }
 """Command lines, and what their errors name."""
 

@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from http.client import HTTPConnection
 from threading import Event, Thread
 from urllib.parse import urlsplit
@@ -18,13 +17,11 @@ from fakes import HashingEmbedding
 from processes import PATIENCE, until
 from records import replace_all
 from serve.conftest import Http
-from store.trees import tree
+from store.trees import chunks, documents, tree
 
 import hierindex.index
-from hierindex import HierarchicalIndex, Node
-from hierindex.models.embedder import identity
+from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.serve import serve
-from hierindex.text_node import metadata_of
 
 RETRIEVE = "/retrieve"
 ASKED = {
@@ -86,13 +83,8 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
     opened = HierarchicalIndex.open(own.store.uri)
     with serve(opened, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as asking:
         assert asking.ask(RETRIEVE, **ASKED)["nodes"]
-        nodes = tree()
-        for node in nodes:
-            made = Node.of(node)
-            maker = made.maker._replace(embed_model="other", embed_settings=identity(other))
-            node.metadata.update(metadata_of(replace(made, maker=maker)))
-            node.embedding = other.get_text_embedding(node.text)
-        replace_all(own.store, nodes)
+        grow = SemanticHierarchy(embed_model=other)
+        replace_all(own.store, grow([chunk for each in documents() for chunk in chunks(each)]))
         for _ in range(2):
             assert asking.ask(RETRIEVE, **ASKED)["nodes"]
     assert loaded == ["hashing", "other"]

@@ -20,7 +20,7 @@ from records import replace_all
 from store.trees import HIERARCHIES, columns_of, linked, record, tree
 from strategies import seeds
 
-from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import FormatError, InputError
 
 
@@ -159,16 +159,6 @@ def test_deleting_nodes(store, arguments, left):
     store.add([node(i, n=n) for n, i in enumerate("abcd")])
     store.delete_nodes(**arguments)
     assert ids(store.get_nodes()) == list(left)
-
-
-def test_deleting_any_node_leaves_no_link_to_it(store):
-    nodes = tree(RaptorHierarchy)
-    store.add(nodes)
-    left = set(ids(nodes))
-    for n in nodes[::6]:
-        store.delete_nodes([n.node_id])
-        left -= {n.node_id}
-        assert not set().union(*map(linked, store.get_nodes())) - left
 
 
 def test_after_clearing_any_vectors_may_come(store):
