@@ -704,6 +704,10 @@ class TestReplace:
         assert built(folder, index.store.uri, **given).last_build.renamed == 2
         (folder / "new a.txt").unlink()
         assert built(folder, index.store.uri, **given).last_build.removed == 1
+        other = built(
+            documents({"other": "The keeper woke."}), index.store.uri, replace=True, **given
+        )
+        assert (other.last_build.removed, documents_of(index)) == (2, ["other"])
 
 
 def test_llama_index_habits(tmp_path):
