@@ -1,6 +1,5 @@
 """An agent without a language model, which answers questions by the tools of an MCP server."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -26,19 +25,16 @@ class Citation(NamedTuple):
 
 
 class Agent:
-    """A client whose calls wait for the reply. `text` and `values` count the bytes of both."""
+    """A client whose calls wait for the reply, and are counted."""
 
     def __init__(self, client: Client, portal: BlockingPortal) -> None:
         self.client = client
         self._portal = portal
-        self.calls = self.text = self.values = 0
+        self.calls = 0
 
     def result(self, tool: str, **arguments: Any) -> CallToolResult:
         result = self._portal.call(partial(self.client.call_tool, tool, arguments))
         self.calls += 1
-        self.text += sum(len(each.text.encode()) for each in result.content)
-        values = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
-        self.values += len(values.encode()) * (result.structured_content is not None)
         return result
 
     def started(self, tool: str, **arguments: Any) -> Future[CallToolResult]:

@@ -11,10 +11,10 @@ from typing import Any
 from fakes import HashingEmbedding, Replying
 from guarantees import guaranteed, inconsistent
 from histories import WORDS, Texts, text
+from indexes import Hierarchy
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import BaseNode, Document
 from loopback import names_words
-from records import as_text_nodes
 
 from hierindex import (
     DocumentHierarchy,
@@ -24,10 +24,7 @@ from hierindex import (
     SemanticHierarchy,
     sentence_splitter,
 )
-from hierindex.jobs.revision import held_documents
-from hierindex.read.split import split_documents
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = (SemanticHierarchy, DocumentHierarchy, RaptorHierarchy)
 CHUNK_SIZE = 60  # tokens, so that few sentences make a tree
@@ -50,8 +47,7 @@ class Tree:
 
 
 def chunks_of(document: str, text: str) -> list[BaseNode]:
-    splitter = sentence_splitter(MODEL, CHUNK_SIZE)
-    return as_text_nodes(split_documents([Document(text=text, id_=document)], splitter))
+    return sentence_splitter(MODEL, CHUNK_SIZE)([Document(text=text, id_=document)])
 
 
 @dataclass(frozen=True)
@@ -177,7 +173,9 @@ class EditedIndex:
 
     def held_in(self, generation: int) -> set[str]:
         """The documents that a generation really holds."""
-        return {*held_documents(self.store.snapshot(generation))}
+        columns = self.store.snapshot(generation).columns("level", "documents")
+        rows = zip(columns["level"], columns["documents"], strict=True)
+        return {of[0] for level, of in rows if level == 0}
 
     def write(self, what: str, document: str = "", text: str = "") -> Write:
         return Write(what, self.tree, self.uri, self.folder, document, text)

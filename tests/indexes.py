@@ -7,7 +7,14 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
+
+Hierarchy = SemanticHierarchy | RaptorHierarchy | DocumentHierarchy
 
 
 def documents_of(texts: dict[str, str]) -> list[Document]:

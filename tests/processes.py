@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
@@ -19,6 +20,17 @@ IMPORTED = (
 ).split()
 LANCEDB = "ignore:lancedb fork support is experimental:RuntimeWarning"
 _forks = multiprocessing.get_context("forkserver")
+
+
+PATIENCE = 60  # seconds, for a machine that is busy
+
+
+def until(holds: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Wait until a function returns something true."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.02)
 
 
 def process(function: Callable[..., None], *arguments: Any) -> BaseProcess:

@@ -1,13 +1,11 @@
 """A reader that asks while others publish, in a thread or in a process of its own."""
 
-from itertools import cycle
-
 from fakes import HashingEmbedding
 from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import NOUNS
 
-from hierindex import HierarchyRetriever, HierarchyStore, SemanticHierarchy
+from hierindex import SemanticHierarchy
 
 QUESTION = "the lantern met a falcon"
 OF_A = MetadataFilters(filters=[MetadataFilter(key="documents", value=["a.txt"], operator="any")])
@@ -50,11 +48,3 @@ def words_of(found):
     """Of which trees they are."""
     texts = [node.node.get_content(MetadataMode.NONE) for node in found]
     return {word for text in texts for word in TREES if word in text}
-
-
-def read(folder, stop, seen):
-    """Ask again and again, and note of which trees each answer was."""
-    store, ways = HierarchyStore(folder), cycle(WAYS)
-    while not stop.is_set():
-        found = HierarchyRetriever(store, HashingEmbedding(), **next(ways)).retrieve(QUESTION)
-        seen.append(tuple(sorted(words_of(found))))

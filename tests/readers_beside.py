@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edited_index import MODEL
+from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex import HierarchyStore
 from hierindex.errors import GenerationError
-from hierindex.store.search import matching, nearest
 
 A_MOMENT = 0.01  # seconds between readings
 COLUMNS = ("id", "text", "parent_ids", "child_ids")
@@ -59,9 +59,12 @@ def _read_once(store: HierarchyStore, seen: Seen) -> None:
     linked = {i for name in ("parent_ids", "child_ids") for row in rows[name] for i in row}
     if not linked <= ids:
         seen.mixtures.append(f"generation {snapshot.generation}: links to {linked - ids}")
-    scope, words = snapshot.scope(), "keeper boat gate"
-    for best in matching(scope, words, 9), nearest(scope, MODEL.get_query_embedding(words), 9):
-        found = {*best["id"].to_pylist()}
+    words = "keeper boat gate"
+    for query in (
+        VectorStoreQuery(query_str=words, mode=VectorStoreQueryMode.TEXT_SEARCH),
+        VectorStoreQuery(MODEL.get_query_embedding(words)),
+    ):
+        found = {*store.query(query).ids}
         if not found <= ids:
             seen.mixtures.append(f"generation {snapshot.generation}: finds {found - ids}")
     content = repr(sorted(zip(*rows.values(), strict=True)))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from clients import llm_of
 from fakes import HashingEmbedding
 from indexes import documents_of
 from llama_index.core.utils import get_tokenizer
@@ -16,7 +17,6 @@ from hierindex import (
     SemanticHierarchy,
     Usage,
 )
-from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 TOPICS = (
@@ -49,7 +49,7 @@ def hierarchy_of(server):
     model = HashingEmbedding()
 
     def made(kind=SemanticHierarchy, **settings):
-        rewriter = LLMRewriter(load_llm("loopback", server.base_url), **settings)
+        rewriter = LLMRewriter(llm_of(server, model="loopback"), **settings)
         return kind(model, TwoStageSummarizer(rewriter), summary_tokens=60)
 
     return made

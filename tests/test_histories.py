@@ -14,6 +14,7 @@ import pytest
 import records
 from fakes import HashingEmbedding, Replying
 from histories import documents, history
+from indexes import Hierarchy
 from llama_index.core.schema import Document
 from loopback import names_words
 
@@ -27,11 +28,8 @@ from hierindex import (
 )
 from hierindex.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
-from hierindex.read.split import split_documents
 from hierindex.store import table
-from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 RAPTOR_OR_ALL = pytest.mark.parametrize(
@@ -57,7 +55,8 @@ def built(sources, uri: Path, hierarchy: Hierarchy, **options) -> HierarchicalIn
 
 
 def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[Node]:
-    return split_documents(documents(texts), sentence_splitter(hierarchy.embed_model, CHUNK_SIZE))
+    splitter = sentence_splitter(hierarchy.embed_model, CHUNK_SIZE)
+    return records.as_chunks(splitter(documents(texts)))
 
 
 def held(index: HierarchicalIndex) -> list[Node]:
@@ -298,7 +297,7 @@ class TestWhatIsPaidFor:
             return b"".join(file.read_bytes() for file in files)
 
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
-        owner, method, states = Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
+        owner, method, states = table.Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
         if dies == "before it forgets":
             owner, method, states = table, "sweep", [[*"ABC"], [*"AC"], [*"AC"]]
         for i, initials in enumerate(states):

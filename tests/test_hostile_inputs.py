@@ -200,7 +200,8 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     index = built(folder, tmp_path / "index")
     assert index.last_build.added == len(paths)
     assert index.update().unchanged == len(paths)
-    ids = {document for node in index.store.snapshot().nodes() for document in node.documents}
+    ids = {node.ref_doc_id for node in index.store.get_nodes() if node.ref_doc_id}
+    assert len(ids) == len(paths)
     assert index.delete(*ids - {"folder.md/in.pdf/page.txt"}).removed == len(paths) - 1
     assert index.update().unchanged == 1
     assert index.verify().ok

@@ -11,13 +11,12 @@ from llama_index.core import Document
 from llama_index.core.schema import TextNode
 from store.trees import columns_of
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import (
     FormatError,
     IndexNotFoundError,
     InputError,
     SourceError,
-    SummaryError,
 )
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
@@ -61,39 +60,6 @@ def held(tmp_path_factory) -> HierarchicalIndex:
 def test_the_repr_names_the_index_without_a_password() -> None:
     secret = HierarchicalIndex(HierarchyStore("s3://ada:secret@bucket/index"), HashingEmbedding())
     assert repr(secret) == "HierarchicalIndex('s3://bucket/index')"
-
-
-def test_info_counts_cuts(held) -> None:
-    info = held.info()
-    nodes = [level["nodes"] for level in info["levels"]]
-    assert info["documents"] == 3
-    assert [level["level"] for level in info["levels"]] == list(range(len(nodes)))
-    assert len(nodes) >= 3
-    assert nodes == sorted(nodes, reverse=True)
-    assert nodes[-1] == len(info["roots"]) == 1
-    described = (info["method"], info["embed_model"], info["summarizer"])
-    assert described == ("semantic", "hashing", "extractive")
-    assert info["stale"] == 0
-
-
-@pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_level_answers_with_the_text_of_its_files(held, level) -> None:
-    folder = Path(held.store.uri).parent / "texts"
-    answer = held.ask("Where did the anchor meet the yeast?", level=level, top_k=4)
-    assert answer.answer_kind == "extractive"
-    assert {source.level for source in answer.sources} == {level}
-    for source in answer.sources:
-        for c in source.citations:
-            assert (folder / c.document).read_text()[c.start : c.end] == c.quote in source.text
-    for c in answer.citations:
-        assert (folder / c.document).read_text()[c.start : c.end] == c.quote in answer.answer
-
-
-def test_an_opened_index_is_the_built_one(held) -> None:
-    second = HierarchicalIndex.open(held.store.uri, HashingEmbedding())
-    assert second.info() == held.info()
-    question = "the sail of day 3"
-    assert second.ask(question).answer == held.ask(question).answer
 
 
 class TestBuildingAgain:
@@ -174,33 +140,6 @@ class TestBuildingAgain:
         total = report["seconds"].pop("total")
         assert 0.8 * total <= sum(report["seconds"].values()) <= total + 0.01
 
-    def test_a_failed_build_leaves_the_old_index(self, folder, tmp_path) -> None:
-        before = built(folder, tmp_path / "index").info()
-
-        class Failing(HashingEmbedding):
-            def _get_text_embeddings(self, texts):
-                raise SummaryError("The model is gone.")
-
-        (folder / "new.txt").write_text(text_of("new"))
-        with pytest.raises(SummaryError):
-            built(folder, tmp_path / "index", SemanticHierarchy(Failing()))
-        assert HierarchicalIndex.open(tmp_path / "index").info() == before
-
-
-def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path) -> None:
-    index = built(folder, tmp_path / "index", hierarchy(RaptorHierarchy))
-    index.store.delete("a.txt")
-    records = [Node.of(node) for node in index.store.get_nodes()]
-    top = max(record.level_max for record in records)
-    assert {d for record in records for d in record.documents} == {"b.md", "deep/c.txt"}
-    for record in records:
-        assert record.parents or record.level_max == top
-    by_id = {node.node_id: node for node in index.store.get_nodes()}
-    for node in by_id.values():
-        for parent, _ in Node.of(node).parents:
-            above = Node.of(by_id[parent])
-            assert above.level == Node.of(node).level_max + 1
-
 
 def test_what_was_not_read_of_a_file_is_reported(folder, tmp_path) -> None:
     said = {"left_out": ["2 of 5 pages have no text"], "pages": 5}
@@ -279,16 +218,3 @@ def test_an_index_asks_its_own_store_with_its_own_model(held, name) -> None:
     for made in (held.as_retriever, held.as_query_engine):
         with pytest.raises(InputError, match=f"There is no option '{name}'"):
             made(**{name: None})
-
-
-@pytest.mark.parametrize("kind", ["missing", "other"])
-def test_what_is_no_index_is_not_opened(tmp_path, kind) -> None:
-    uri = tmp_path / "index"
-    if kind == "other":
-        uri.mkdir()
-        (uri / "notes.txt").write_text("no table")
-    before = sorted(uri.glob("*"))
-    with pytest.raises(IndexNotFoundError, match="holds no index"):
-        HierarchicalIndex.open(uri)
-    assert sorted(uri.glob("*")) == before
-    assert uri.exists() == (kind != "missing")

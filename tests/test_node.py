@@ -19,61 +19,11 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from node_strategies import NODES, NUMBERS, OTHERS
 
 from hierindex import Grounding, Node, Quote, Span
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, shared_section
+from hierindex.node import Maker, shared_section
 from hierindex.text_node import RECORD_KEYS, record_keys, to_text_node
-
-NUMBERS = st.integers(0, 10**12)
-IDS = st.text(min_size=1, max_size=5)
-PAGES = st.none() | NUMBERS
-SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, PAGES, section=..., page_label=..., anchor=...)
-BESIDE = st.lists(SPANS, max_size=3).map(tuple)
-QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS, st.booleans(), BESIDE)
-KEYS = st.sampled_from(["title", "level", "level_max", "grounding", "a {b}", "Ärger"])
-VALUES = st.recursive(
-    st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | st.sampled_from([" ", "{a}", "\n"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner),
-    max_leaves=3,
-)
-METADATA = st.dictionaries(KEYS, VALUES, max_size=4)
-TEMPLATES = {
-    "text_template": st.sampled_from(["{metadata_str}|{content}", "{content}\n", "({content})"]),
-    "metadata_template": st.sampled_from(["{value} of {key}", "{key}", " "]),
-    "metadata_separator": st.sampled_from(["; ", "", " "]),
-    EMBED_HIDDEN: st.lists(KEYS, max_size=3),
-    LLM_HIDDEN: st.lists(KEYS, max_size=3),
-}
-SOURCES = st.fixed_dictionaries({"node_id": IDS, "metadata": METADATA}).map(
-    lambda fields: RelatedNodeInfo(**fields, node_type=ObjectType.DOCUMENT).model_dump(mode="json")
-)
-GROUNDINGS = st.builds(
-    Grounding, *[NUMBERS] * 5, faults=st.lists(st.text(max_size=5), max_size=3).map(tuple)
-)
-NODES = st.builds(
-    Node,
-    id=IDS,
-    text=st.text(),
-    metadata=METADATA,
-    level=NUMBERS,
-    level_max=NUMBERS,
-    kind=st.text(),
-    title=st.text(),
-    documents=st.lists(IDS, min_size=1, max_size=3).map(tuple),
-    parents=st.lists(st.tuples(IDS, st.floats(0, 1)), max_size=3).map(tuple),
-    children=st.lists(IDS, max_size=3, unique=True).map(tuple),
-    previous=st.just("") | IDS,
-    next=st.just("") | IDS,
-    quotes=st.lists(QUOTES, max_size=5).map(tuple),
-    n_tokens=NUMBERS,
-    grounding=st.none() | GROUNDINGS,
-    whole_document=st.text(),
-    document_hash=st.text(),
-    read_from=st.text(),
-    maker=st.builds(Maker, st.text(), st.text(), st.text(), st.text()),
-    source=st.just({}) | SOURCES,
-    others=st.fixed_dictionaries({EMBED_HIDDEN: st.just([]), LLM_HIDDEN: st.just([])}),
-)
 
 
 def through_json(node: Node) -> Node:
@@ -180,7 +130,7 @@ def test_metadata_of_a_document_need_not_be_json_until_they_are_stored():
     assert again.source_node.node_type == ObjectType.DOCUMENT
 
 
-@given(NODES, st.fixed_dictionaries({}, optional=TEMPLATES), st.booleans())
+@given(NODES, OTHERS, st.booleans())
 def test_texts_are_those_of_llama_index(node, others, is_ours):
     node = replace(node, others=others, maker=Maker() if is_ours else None)
     theirs = to_text_node(node)

@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 from shutil import copytree
-from unittest.mock import Mock
 
 import pytest
+from clients import llm_of
+from faulty_writes import failing_writes
 from llama_index.core.schema import (
     MetadataMode,
     NodeRelationship,
@@ -25,9 +26,7 @@ from test_update import (
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import InputError, SourceError
-from hierindex.models.llm import load_llm
 from hierindex.node import MODIFIED
-from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")
@@ -83,7 +82,7 @@ class TestMovedSources:
 
     def test_nothing_is_paid_for_it(self, folder, tmp_path):
         with LoopbackServer(reply=quotes_sentences) as server:
-            llm = load_llm("tiny", server.base_url)
+            llm = llm_of(server, model="tiny")
             index = built(folder, tmp_path / "index", shortening(llm))
             n_asked = len(server.requests)
             moved = folder.rename(tmp_path / "moved")
@@ -183,7 +182,7 @@ class TestFilesThatComeAndGo:
     def test_a_deleted_document_stays_out_also_if_its_file_was_away(self, folder, tmp_path):
         """Nothing is published meanwhile, so that no language model has to be passed."""
         with LoopbackServer(reply=quotes_sentences) as server:
-            llm = load_llm("tiny", server.base_url)
+            llm = llm_of(server, model="tiny")
             index = built(folder, tmp_path / "index", shortening(llm))
             generation = index.delete("a.txt", llm=llm).generation
             for here, there in (("a.txt", "../away"), ("../away", "a.txt")):
@@ -231,14 +230,12 @@ class TestChunksThatOthersChange:
         assert counts(index.update()) == (0, 0, 0, 0, 3)
         assert index.verify().ok
 
-    def test_it_comes_back_after_other_changes(self, index, folder, monkeypatch):
+    def test_it_comes_back_after_other_changes(self, index, folder):
         index.store.delete_nodes([chunks_of(index, "b.txt")[1].node_id])
         index.delete("a.txt")
         index.regrow()
-        with monkeypatch.context() as patch:
-            patch.setattr(Table, "_publish", Mock(side_effect=ZeroDivisionError))
-            with pytest.raises(ZeroDivisionError):
-                index.update()
+        with failing_writes(ZeroDivisionError(), 0), pytest.raises(ZeroDivisionError):
+            index.update()
         assert counts(index.update(folder / "deep")) == (0, 0, 0, 0, 2)
         assert counts(index.update()) == (0, 1, 0, 0, 1)
         assert counts(index.update(folder / "a.txt")) == (1, 0, 0, 0, 2)

@@ -15,12 +15,11 @@ from histories import EDITS, Texts
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from indexes import Hierarchy
 
 from hierindex import HierarchicalIndex, HierindexError
 from hierindex.errors import GenerationError
-from hierindex.store.snapshot import Snapshot
 from hierindex.tree import earlier
-from hierindex.tree.hierarchy import Hierarchy
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* now has .* roots")
 
@@ -38,7 +37,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.kill: tuple[Any, int] | None = None  # of the next write
         self.was_killed = False  # the last write
         self.is_checked = False  # since then
-        self.pinned: tuple[Snapshot, dict[str, list]] | None = None
+        self.pinned: tuple[Any, dict[str, list]] | None = None
 
     def teardown(self) -> None:
         self.patch.undo()

@@ -1,5 +1,6 @@
 """An updated index equals a fresh build of its documents, and pays for changes alone."""
 
+import json
 import os
 import re
 import sqlite3
@@ -11,10 +12,11 @@ from zlib import decompress, error
 
 import pytest
 import records
+from clients import llm_of
 from fakes import HashingEmbedding
 from guarantees import guaranteed
 from histories import documents, history
-from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import (
@@ -24,7 +26,6 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import Fault, LoopbackServer, quotes_sentences
 from summarize.groups import RewriterOf
 
@@ -39,11 +40,7 @@ from hierindex import (
     load_embed_model,
 )
 from hierindex.cache import cache_file
-from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, ModelError, SourceError
-from hierindex.jobs.revision import ChangedDocuments
-from hierindex.models.embedder import built_precision
-from hierindex.models.llm import load_llm
 from hierindex.read.documents import READERS
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
@@ -71,6 +68,11 @@ def embedded(index: HierarchicalIndex) -> set[str]:
 
 def counts(report) -> tuple[int, int, int, int, int]:
     return report.added, report.changed, report.removed, report.renamed, report.unchanged
+
+
+def names(report) -> tuple[list, list, list, list]:
+    of = report.names
+    return of.added, of.changed, of.removed, of.renamed
 
 
 def text_of(name: str, n: int = 12) -> str:
@@ -190,18 +192,18 @@ def test_what_happens_to_a_folder_is_counted(index, folder):
 def test_documents_that_change_are_named(index, folder):
     a, b, c = folder / "a.txt", folder / "b.txt", folder / "deep/c.txt"
     index.update()
-    assert index.last_build.names == ChangedDocuments([], [], [], [])
+    assert names(index.last_build) == ([], [], [], [])
     (folder / "copy.txt").write_text(a.read_text())
     a.rename(folder / "x.txt")
     b.write_text(text_of("other"))
-    names = ChangedDocuments(["x.txt"], ["b.txt"], [], [("a.txt", "copy.txt")])
-    assert index.update(dry_run=True).names == index.update().names == names
+    changes = ["x.txt"], ["b.txt"], [], [("a.txt", "copy.txt")]
+    assert names(index.update(dry_run=True)) == names(index.update()) == changes
     (folder / "copy.txt").rename(folder / "first.txt")
     (folder / "x.txt").rename(folder / "second.txt")
     c.unlink()
     pairs = [("copy.txt", "first.txt"), ("x.txt", "second.txt")]
-    assert index.update().names == ChangedDocuments([], [], ["deep/c.txt"], pairs)
-    assert index.delete("first.txt").names == ChangedDocuments([], [], ["first.txt"], [])
+    assert names(index.update()) == ([], [], ["deep/c.txt"], pairs)
+    assert names(index.delete("first.txt")) == ([], [], ["first.txt"], [])
 
 
 def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder, monkeypatch):
@@ -251,7 +253,7 @@ def test_the_precision_is_remembered(folder, tmp_path):
     asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
     said = {node.maker.embed_settings for node in asked.store.snapshot().nodes()}
-    assert [built_precision(settings) for settings in said] == [model.precision]
+    assert [json.loads(settings)["precision"] for settings in said] == [model.precision]
 
 
 class TestSources:
@@ -519,18 +521,11 @@ class TestCaches:
         index.update(purge=True)
         assert not mentioned(index, b"Zanzibar")
 
-    def test_a_deletion_removes_vectors_of_generations_that_were_rolled_back(self, index, folder):
+    def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
+        """Also of generations that were rolled back."""
         (folder / "a.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
         index.update()
         index.store.rollback()
-        index.delete("a.txt")
-        nodes = index.table.snapshot().nodes()
-        texts = {hash_text(node.text) for node in nodes}
-        documents = {hash_text(node.document_hash) for node in nodes if node.level == 0}
-        assert {of for _, of in rows(index.store.uri)} == texts | documents
-
-    def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
-        index.update()
         index.delete("a.txt")
         (folder / "b.txt").write_text(text_of("other"))
         index.update()
@@ -612,7 +607,9 @@ class TestSettings:
 
     def test_a_language_model_is_asked_only_if_it_is_passed(self, folder, tmp_path):
         with LoopbackServer(reply=quotes_sentences) as server:
-            llm = load_llm("tiny", server.base_url.replace("://", "://ada:secret@"))
+            llm = llm_of(
+                server, model="tiny", api_base=server.base_url.replace("://", "://ada:secret@")
+            )
             rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
             by_llm = TwoStageSummarizer(rewriter)
             index = built(folder, tmp_path / "index", DocumentHierarchy(HashingEmbedding(), by_llm))
@@ -640,7 +637,7 @@ def test_an_outage_of_the_language_model_leaves_the_index(folder, tmp_path, no_w
     with LoopbackServer(
         reply=quotes_sentences, faults=lambda number: Fault(500) if number >= began else None
     ) as server:
-        by_llm = TwoStageSummarizer(LLMRewriter(load_llm("tiny", server.base_url), concurrency=1))
+        by_llm = TwoStageSummarizer(LLMRewriter(llm_of(server, model="tiny"), concurrency=1))
         hierarchy = DocumentHierarchy(HashingEmbedding(), by_llm)
         index = built(folder, tmp_path / "index", hierarchy)
         before = as_plain(index)
@@ -707,6 +704,10 @@ class TestReplace:
         assert built(folder, index.store.uri, **given).last_build.renamed == 2
         (folder / "new a.txt").unlink()
         assert built(folder, index.store.uri, **given).last_build.removed == 1
+        other = built(
+            documents({"other": "The keeper woke."}), index.store.uri, replace=True, **given
+        )
+        assert (other.last_build.removed, documents_of(index)) == (2, ["other"])
 
 
 def test_llama_index_habits(tmp_path):
@@ -736,72 +737,21 @@ def test_a_blank_document_removes_no_file(index):
     assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt"]
 
 
-class TestPipelines:
-    def pipeline(self, uri, strategy=DocstoreStrategy.UPSERTS):
-        model = HashingEmbedding(model_name="known")
-        return IngestionPipeline(
-            transformations=[
-                SentenceSplitter(chunk_size=30, chunk_overlap=0),
-                model,
-                hierarchy_of(SemanticHierarchy, cache=uri),
-            ],
-            vector_store=HierarchyStore(uri),
-            docstore=SimpleDocumentStore(),
-            docstore_strategy=strategy,
-        )
-
-    @pytest.mark.parametrize(
-        "strategy",
-        [
-            DocstoreStrategy.UPSERTS_AND_DELETE,
-            pytest.param(DocstoreStrategy.UPSERTS, marks=pytest.mark.slow),
-            pytest.param(DocstoreStrategy.DUPLICATES_ONLY, marks=pytest.mark.slow),
+def test_the_method_is_taken_from_the_nodes_of_a_pipeline(tmp_path):
+    pipeline = IngestionPipeline(
+        transformations=[
+            SentenceSplitter(chunk_size=30, chunk_overlap=0),
+            hierarchy_of(SemanticHierarchy, cache=tmp_path),
         ],
+        vector_store=HierarchyStore(tmp_path),
     )
-    def test_what_a_pipeline_changed_is_grown_again(self, tmp_path, strategy):
-        pipeline = self.pipeline(tmp_path, strategy)
-        pipeline.run(documents=documents({name: text_of(name) for name in "abcd"}))
-        now = {"a": text_of("a"), "b": text_of("other"), "c": text_of("c"), "e": text_of("e")}
-        if strategy == DocstoreStrategy.DUPLICATES_ONLY:
-            del now["b"]
-        with pytest.warns(UserWarning, match=r"Pass store= to the hierarchy") as told:
-            pipeline.run(documents=documents(now))
-        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
-        before = index.info()
-        assert len(before["roots"]) > 1
-        (warning,) = told
-        assert f"now has {len(before['roots'])} roots" in str(warning.message)
-        assert f"`hierindex update --index {tmp_path}`" in str(warning.message)
-        index.embed_model.batches.clear()
-        report = index.update(hierarchy=hierarchy_of())
-        info = index.info()
-        assert (len(info["roots"]), info["stale"], info["documents"]) == (1, 0, before["documents"])
-        assert counts(report)[:4] == (0, 0, 0, 0)
-        assert index.update().statistics == []
-        leaves = [n for n in index.store.get_nodes() if not n.metadata["hierindex_level"]]
-        place = {name: i for i, name in enumerate(documents_of(index))}
-        leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
-        fresh = hierarchy_of()(leaves)
-        assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
-
-    def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
-        index.store.delete("a.txt")
-        assert index.info()["stale"] > 0
-        index.regrow()
-        assert (index.info()["stale"], documents_of(index)) == (0, ["b.txt", "deep/c.txt"])
-        index.store.delete("b.txt")
-        assert counts(index.update()) == (2, 0, 0, 0, 1)
-        check_fresh(index, folder)
-
-    def test_the_method_is_taken_from_the_nodes(self, tmp_path):
-        pipeline = self.pipeline(tmp_path)
-        pipeline.run(documents=documents({"a": text_of("a")}))
-        with pytest.warns(UserWarning, match="now has 2 roots"):
-            pipeline.run(documents=documents({"b": text_of("b")}))
-        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
-        index.regrow()
-        assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
-        index.regrow(hierarchy_of(DocumentHierarchy))
-        assert index.info()["method"] == "document"
-        with pytest.raises(InputError, match="embed_model='known'"):
-            index.regrow(hierarchy_of(SemanticHierarchy, "x"))
+    pipeline.run(documents=documents({"a": text_of("a")}))
+    with pytest.warns(UserWarning, match="now has 2 roots"):
+        pipeline.run(documents=documents({"b": text_of("b")}))
+    index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
+    index.regrow()
+    assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
+    index.regrow(hierarchy_of(DocumentHierarchy))
+    assert index.info()["method"] == "document"
+    with pytest.raises(InputError, match="embed_model='known'"):
+        index.regrow(hierarchy_of(SemanticHierarchy, "x"))

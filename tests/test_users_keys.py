@@ -13,9 +13,8 @@ from hierindex import HierarchicalIndex
 from hierindex.export import to_langchain_retriever
 from hierindex.serve import serve
 from hierindex.serve.mcp.server import server_of
-from hierindex.store.filters import OURS
 
-KEYS = [key.removeprefix("hierindex_") for key in OURS]
+KEYS = "documents id kind level level_max whole_document".split()
 QUESTION = "Why was the bridge closed?"
 LOCKED, OPEN = "the keeper lost its key", "its deck was rotten"
 

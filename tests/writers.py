@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 from processes import process
 
 from hierindex.store import table
-from hierindex.store.table import Table
 from hierindex.tree.hierarchy import Hierarchy
 
 PATIENCE = 60.0  # seconds that a writer may say nothing
 STAGES: dict[str, list[tuple[Any, str]]] = {
     "grow": [(Hierarchy, "grow")],
-    "write": [(Table, name) for name in ("replace", "revise", "rollback", "upsert")],
+    "write": [(table.Table, name) for name in ("replace", "revise", "rollback", "upsert")],
     "index": [(table, "maintain")],
     "publish": [(table, "publish")],
     "clean up": [(table, "keep_last")],
-    "recover": [(Table, "_recover")],
+    "recover": [(table.Table, "_recover")],
     "sweep": [(table, "sweep")],
 }
 """Functions that a stage lasts."""

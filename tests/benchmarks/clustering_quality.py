@@ -1,6 +1,6 @@
 """How good groups are: squad's paragraphs by article, shuffled.
 
-Beside LlamaIndex's RAPTOR pack and k-means with the right number of groups.
+Beside LlamaIndex's RAPTOR pack.
 
 Usage: python tests/benchmarks/clustering_quality.py FOLDER   (of the evaluation data)
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -36,7 +35,6 @@ def clusters(name: str, X, truth) -> None:
         "hierindex": lambda: ours(X, Mixture()),
         "hierindex, BIC twice": lambda: ours(X, AS_PUBLISHED),
         "RAPTOR pack": lambda: packed(X),
-        f"k-means, k = {k}": lambda: KMeans(k, n_init=1, random_state=0).fit_predict(X),
     }
     print(f"\n{name}: {n:,} rows of {k}, shuffled")
     print(f"{'':<28}{'groups':>8}{'V':>7}{'ARI':>7}{'two runs agree, ARI':>21}")

@@ -2,8 +2,7 @@
 
 Builds an index of generated documents, 50 chunks each, whose vectors are counts of hashed words.
 Changes one paragraph of one document and updates the index with that document, five times. Prints
-the median seconds of an update, of which those that writing one node to the store alone takes
-(what LanceDB needs to commit).
+the median seconds of an update.
 
 Usage: python tests/benchmarks/edit_cost.py [METHOD] [N_CHUNKS...]   (by default semantic and 1000,
 10000 and 100000)
@@ -21,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fakes import HashingEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document
-from records import revise
 from update import METHODS
 
 from hierindex import HierarchicalIndex
@@ -61,7 +59,7 @@ def measure(method: str, size: int, folder: str) -> None:
     )
     built = time.perf_counter() - start
     n_chunks = index.info()["levels"][0]["nodes"]
-    updates, commits, draw = [], [], random.Random(size)
+    updates, draw = [], random.Random(size)
     for _ in range(N_EDITS):
         name = draw.choice([*texts])
         texts[name][draw.randrange(N_PARAGRAPHS)] = paragraph(draw, draw.randrange(300))
@@ -69,14 +67,9 @@ def measure(method: str, size: int, folder: str) -> None:
         start = time.perf_counter()
         index.update(changed, hierarchy=hierarchy, splitter=splitter)
         updates.append(time.perf_counter() - start)
-        node = index.store.get_nodes([index.info()["roots"][0]])[0]
-        start = time.perf_counter()
-        revise(index.store, [node], (), index.store.snapshot().report())
-        commits.append(time.perf_counter() - start)
-    stages = {k: s for k, s in index.last_build.seconds.items() if s > 0.02}
     print(
         f"{method}, {n_chunks:,} chunks: built in {built:.0f} s; an edit takes "
-        f"{median(updates):.2f} s, a commit {median(commits):.2f} s; {stages}",
+        f"{median(updates):.2f} s",
         flush=True,
     )
 

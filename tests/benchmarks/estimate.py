@@ -14,12 +14,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from clients import llm_of
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 from update import METHODS
 
 import hierindex
-from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.text.sentences import split_sentences
 
@@ -45,7 +45,7 @@ def main(folders: list[str]) -> None:
                 tempfile.TemporaryDirectory() as uri,
                 LoopbackServer(reply=written, count=lambda text: len(count(text))) as server,
             ):
-                rewriter = LLMRewriter(load_llm("loopback", server.base_url), concurrency=8)
+                rewriter = LLMRewriter(llm_of(server, model="loopback"), concurrency=8)
                 hierarchy = kind(model, summarizer=TwoStageSummarizer(rewriter))
                 build = hierindex.HierarchicalIndex.build
                 dry = build(folder, uri, hierarchy=hierarchy, dry_run=True).last_build.usage

@@ -24,11 +24,10 @@ from tiny_models import WORDS, save_bart
 
 from hierindex import load_embed_model
 from hierindex.models.embedder import Embedder
-from hierindex.models.export import quiet
-from hierindex.models.load import DEFAULT_EMBED_MODEL
 from hierindex.summarize import Seq2SeqRewriter
 
 DEVICE = "cuda"
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"  # the bundled one
 ROUNDS = 3
 KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -81,15 +80,14 @@ def rewriting(number: int, folder: str) -> None:
             print(row, flush=True)
 
 
-def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = "") -> None:
+def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = MODEL) -> None:
     text = file.read_text("utf-8")
     texts = [text[i : i + 1000] for i in range(0, len(text), 1000)][:n_chunks]
     device = f"{torch.cuda.get_device_name()}, {torch.get_num_threads()} threads of torch"
     print(f"{len(texts)} chunks; {device} {torch.__version__}")
-    embedding(texts, name or DEFAULT_EMBED_MODEL)
+    embedding(texts, name)
     with tempfile.TemporaryDirectory() as folder:
-        with quiet():
-            save_bart(Path(folder))
+        save_bart(Path(folder))
         rewriting(n_extracts, folder)
 
 

@@ -28,11 +28,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from llama_index.core.schema import Document
+from llama_index.core.utils import get_tokenizer
 from measures import rows_of, with_interval
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from hierindex import HierarchicalIndex, Node
-from hierindex.models.record import llm_tokenizer
 
 BUDGETS = (250, 500, 1000)
 CHUNK_SIZES = (None, 128)  # the default is 254, the model's window
@@ -81,7 +81,7 @@ def controls(meeting: dict, budget: int) -> dict[str, Spans]:
         parts = (part.span() for part in SENTENCE.finditer(turn, speaker))
         spans += [(start + a, start + b) for a, b in parts if b - a >= MIN_CHARACTERS]
     texts = [meeting["text"][at:to] for at, to in spans]
-    tokens = llm_tokenizer()
+    tokens = get_tokenizer()
     n_tokens = np.array([len(tokens(text)) for text in texts])
     vectors = TfidfVectorizer(analyzer=content_words, sublinear_tf=True, min_df=2)
     X = vectors.fit_transform(texts).toarray()

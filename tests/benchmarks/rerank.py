@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny_models import WORDS, save_cross_encoder
 
 from hierindex import Reranker, load_reranker
-from hierindex.models.export import quiet
 
 WINDOW = 512
 SIZE = {
@@ -55,8 +54,7 @@ def time_texts(model: Reranker, n_tokens: int) -> tuple[float, float]:
 
 def main(folder: Path) -> None:
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    with quiet():
-        save_cross_encoder(folder / "model", WINDOW, **SIZE)
+    save_cross_encoder(folder / "model", WINDOW, **SIZE)
     name = str(folder / "model")
     for what in ("exported and loaded", "loaded"):
         print(f"{what} in {seconds(lambda: load_reranker(name).rank(QUESTION, [''])):.2f} s")

@@ -110,7 +110,6 @@ def ways() -> dict[str, Callable[..., Any]]:
     return {
         "ours": BoundedTreeSummarize,
         "TreeSummarize": TreeSummarize,
-        "TreeSummarize, async": partial(TreeSummarize, use_async=True),
         "Refine": Refine,
     }
 

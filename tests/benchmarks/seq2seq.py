@@ -17,7 +17,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny_models import WORDS, save_bart
 
-from hierindex.models.export import quiet
 from hierindex.models.load import accelerator
 from hierindex.summarize import Seq2SeqRewriter
 
@@ -50,8 +49,7 @@ def seconds(rewriter: Seq2SeqRewriter, texts: list[str], batch_size: int) -> flo
 
 
 def main(folder: str) -> None:
-    with quiet():
-        save_bart(Path(folder))
+    save_bart(Path(folder))
     texts = extracts()
     print(
         f"{len(texts)} texts of {LENGTHS.min()} to {LENGTHS.max()} tokens, {MAX_TOKENS} tokens "

@@ -1,7 +1,6 @@
 """Seconds of a question from the shell, replies a second of the server, and its memory.
 
-"shell" is a process of `hierindex query`; "in Python" is `ask` of an open index. Each is the median
-of 7 other questions, in turn, so that all meet the same noise.
+"shell" is a process of `hierindex query`, the median of 7 questions.
 Then 32 clients ask, each of which keeps its connection and asks one question after the other:
 `/retrieve` by `mode="level", level=0, by="dense"`. What is lost is no reply with status 200. The
 server is a process of its own.
@@ -62,26 +61,15 @@ def served(at: Path) -> Iterator[str]:
         print(f"peak of the server's memory: {usage.ru_maxrss / 2**20:.2f} GiB")
 
 
-def shells(opened: HierarchicalIndex, at: Path, asked: Iterator[str]) -> None:
-    """Print the seconds of a question from the shell and in this process."""
-
-    def shell(question: str) -> float:
+def shells(at: Path, asked: Iterator[str]) -> None:
+    """Print the seconds of a question from the shell."""
+    took = list[float]()
+    for question in islice(asked, RUNS + 1):
         start = time.perf_counter()
         command = [HIERINDEX, "query", question, "--index", str(at)]
         subprocess.run(command, check=True, capture_output=True)
-        return time.perf_counter() - start
-
-    def in_python(question: str) -> float:
-        start = time.perf_counter()
-        opened.ask(question)
-        return time.perf_counter() - start
-
-    took = {"shell": list[float](), "in Python": list[float]()}
-    for _ in range(RUNS + 1):
-        for ask, each in zip((shell, in_python), took.values(), strict=True):
-            each.append(ask(next(asked)))
-    for name, (_, *each) in took.items():
-        print(f"{name:<28}{median(each):7.3f} s   (longest {max(each):.3f})", flush=True)
+        took.append(time.perf_counter() - start)
+    print(f"shell{median(took[1:]):7.3f} s   (longest {max(took[1:]):.3f})", flush=True)
 
 
 def replies(address: str, path: str, bodies: Iterator[dict[str, Any]]) -> Iterator[int]:
@@ -111,10 +99,9 @@ def rate(address: str, path: str, bodies: Sequence[dict[str, Any]]) -> None:
 
 
 def main(index: Path) -> None:
-    opened = HierarchicalIndex.open(index)
-    asked = iter(questions(opened))
+    asked = iter(questions(HierarchicalIndex.open(index)))
     with served(index) as address:
-        shells(opened, index, asked)
+        shells(index, asked)
         asked_at_once = islice(asked, N_RETRIEVALS)
         rate(address, "/retrieve", [{"question": each, **BY_LEVEL} for each in asked_at_once])
 

@@ -25,8 +25,8 @@ from hierindex import (
     load_embed_model,
 )
 from hierindex.summarize import ExtractiveSummarizer
-from hierindex.tree.hierarchy import Hierarchy
 
+Hierarchy = SemanticHierarchy | RaptorHierarchy | DocumentHierarchy
 METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
 N_EDITS = 10
 ADDED = "The committee met again on Tuesday, and nobody could say where the red ledger had gone."

@@ -54,7 +54,6 @@ from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.export import to_document_summary_index
 from hierindex.models.embedder import unit_vectors
 from hierindex.retrieve.retrieval import TOKEN_BUDGET
-from hierindex.tree.hierarchy import Hierarchy
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
 MERGED, MERGED_LEVELS = 4, 2  # as LlamaIndex's HierarchicalNodeParser by its default sizes
@@ -169,7 +168,7 @@ def outlined(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]
     return [each.node for each in outline]
 
 
-HIERARCHIES: dict[str, Callable[..., Hierarchy]] = {
+HIERARCHIES: dict[str, Callable[..., RaptorHierarchy]] = {
     "raptor": partial(RaptorHierarchy, mixture=AS_PUBLISHED),
     "raptor-by-document": partial(RaptorHierarchy, mixture=AS_PUBLISHED, scope="document"),
 }
@@ -181,7 +180,9 @@ class Trees:
     They are built beside the index when they are first used, or found there.
     """
 
-    def __init__(self, dataset: Dataset, hierarchies: dict[str, Callable[..., Hierarchy]]) -> None:
+    def __init__(
+        self, dataset: Dataset, hierarchies: dict[str, Callable[..., RaptorHierarchy]]
+    ) -> None:
         self.texts = dataset.texts
         self._hierarchies, self.opened = hierarchies, dict[str, HierarchicalIndex]()
 

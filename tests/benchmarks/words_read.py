@@ -1,4 +1,4 @@
-"""Share of the words that another tool finds in files that our readers find too, and their order.
+"""Share of the words that another tool finds in files that our readers find too.
 
 The other tools: PDFium's plain text of a PDF, the text in the XML of Word, PowerPoint and EPUB
 files, openpyxl's values, striprtf, the body streams of an Outlook message, the plain parts of an
@@ -8,10 +8,9 @@ with all visible text.
 
 Both sides are words in NFKC without case, and each word counts as often as it stands there. What
 the reader reports as left out is subtracted: of a PDF's running lines these very words, of all HTML
-as many words as it says (which could hide lost content: `.html` has no such allowance). The order
-is the share, of the words that stand exactly once on both sides, in their longest increasing run.
-Files with fewer than 20 words are left out. Of files with a share below 0.98, or an order below
-0.9, both figures and the longest passage that is missing are printed.
+as many words as it says (which could hide lost content: `.html` has no such allowance). Files with
+fewer than 20 words are left out. Of files with a share below 0.98, it and the longest passage that
+is missing are printed.
 
 Usage: pip install striprtf trafilatura; python tests/benchmarks/words_read.py FOLDER
 """
@@ -20,7 +19,6 @@ import json
 import re
 import sys
 import unicodedata
-from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -39,12 +37,11 @@ from lxml import etree, html
 from striprtf.striprtf import rtf_to_text
 from trafilatura import extract
 
-from hierindex.read.documents import each_file
-from hierindex.read.files import Skipped, files_of
+from hierindex import read_documents
+from hierindex.errors import SourceError
 
 LEAST_WORDS = 20
 EXPLAINED = 0.98
-ORDERED = 0.9
 SHOWN = 25  # words
 UTF_16 = BOM_UTF16_LE, BOM_UTF16_BE
 NO_CONTENT = "script", "style", "noscript", "template", "nav", "head"
@@ -198,18 +195,6 @@ def reported(said: Iterable[str], missing: Counter[str], row: str) -> int:
     return missing.total() - rest.total() + min(n_words, rest.total())
 
 
-def in_order(theirs: Sequence[str], ours: Sequence[str]) -> float:
-    """Return the share of the words that stand once on both sides whose order is the same."""
-    once = [word for word, n in Counter(theirs).items() if n == 1]
-    places = {word: i for i, word in enumerate(ours)}
-    n_ours, ends = Counter(ours), list[int]()
-    common = [places[word] for word in once if n_ours[word] == 1]
-    for place in common:  # the last elements of the lowest increasing runs of each length
-        at = bisect_left(ends, place)
-        ends[at : at + 1] = [place]
-    return len(ends) / len(common) if common else 1.0
-
-
 def longest_missing(theirs: Sequence[str], ours: Sequence[str]) -> str:
     """Return the beginning of the longest passage of which our side has no word left."""
     left, marked = Counter(ours), list[tuple[bool, str]]()
@@ -223,7 +208,6 @@ def longest_missing(theirs: Sequence[str], ours: Sequence[str]) -> str:
 def main(folder: Path) -> None:
     """Print a row for each format, and a line for each file that lacks words."""
     shares: defaultdict[str, list[float]] = defaultdict(list)
-    orders: defaultdict[str, list[float]] = defaultdict(list)
     lacking, failed = list[str](), list[str]()
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         text, said = None, list[str]()
@@ -239,29 +223,25 @@ def main(folder: Path) -> None:
             if len(theirs) < LEAST_WORDS:
                 continue
             if text is None:
-                ((_, found),) = each_file(files_of([path]))
-                skipped = [each for each in found if isinstance(each, Skipped)]
-                documents = [each for each in found if not isinstance(each, Skipped)]
+                try:
+                    documents, skipped = read_documents(path)
+                except SourceError as error:
+                    documents, skipped, said = [], [], [str(error)]
                 text = "\n".join(document.text for document in documents)
-                said = [each.reason for each in skipped]
+                said += [each.reason for each in skipped]
                 said += [str(x) for d in documents for x in d.metadata.get("left_out") or ()]
             ours = words(text, between)
             missing = Counter(theirs) - Counter(ours)
             share = 1 - (missing.total() - reported(said, missing, row)) / len(theirs)
-            order = in_order(theirs, ours)
             shares[row].append(share)
-            orders[row].append(order)
-            if share < EXPLAINED or order < ORDERED:
+            if share < EXPLAINED:
                 lost = longest_missing(theirs, ours)
                 notes = "; ".join(said)
-                lacking.append(f"{row}  {share:.3f}  {order:.3f}  {path.name}  {notes}  [{lost}]")
-    print("format    files  median   mean  under 0.98  in order: median   mean")
+                lacking.append(f"{row}  {share:.3f}  {path.name}  {notes}  [{lost}]")
+    print("format    files  median   mean  under 0.98")
     for row, of in sorted(shares.items()):
         under = sum(share < EXPLAINED for share in of)
-        print(
-            f"{row:8}  {len(of):5}  {median(of):6.4f}  {mean(of):.3f}  {under:10}"
-            f"  {median(orders[row]):16.4f}  {mean(orders[row]):.3f}"
-        )
+        print(f"{row:8}  {len(of):5}  {median(of):6.4f}  {mean(of):.3f}  {under:10}")
     print(f"{len(failed)} files that the other tool cannot read", *failed, sep="\n  ")
     print(*sorted(lacking), sep="\n")
 

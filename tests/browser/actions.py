@@ -1,11 +1,12 @@
 """What the tests do with pages and indexes."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import processes
 from indexes import built
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
@@ -34,12 +35,7 @@ class Paragraphs(NodeParser):
         ]
 
 
-def until(passes: Callable[[], Any], seconds: float = 10) -> None:
-    """Wait until a function returns something true."""
-    end = time.monotonic() + seconds
-    while not passes():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.02)
+until = partial(processes.until, seconds=10)
 
 
 def of_documents(uri: Path, *documents: Document | Path) -> HierarchicalIndex:

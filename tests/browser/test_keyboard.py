@@ -156,13 +156,3 @@ def test_a_document_is_read_alone_and_left(page):
     page.wait_for_selector("#passage .uses")
     press(page, "Escape")
     until(page.locator("#summary").is_visible)
-
-
-def test_menus_open_and_close(page):
-    for menu in ("options", "keys"):
-        tab_to(page, f"[popovertarget={menu}]")
-        press(page, "Enter")
-        assert page.locator(f"#{menu}").is_visible()
-        press(page, "Escape")
-        assert page.locator(f"#{menu}").is_hidden()
-        assert page.evaluate(f"document.activeElement.matches('[popovertarget={menu}]')")

@@ -6,12 +6,9 @@ import sys
 
 import pytest
 from cli.conftest import HEAVY, imported_by
-from typer.main import get_command
+from commands import COMMANDS
 
 from hierindex import __version__
-from hierindex.cli.app import app
-
-COMMANDS = get_command(app).commands
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from clients import llm_of
 from loopback import NO_QUOTA, LoopbackServer, names_words
-from processes import started
+from processes import PATIENCE, started, until
 from watched import small_folder, text_of
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
-from hierindex.models.llm import load_llm
 
-PATIENCE = 60  # seconds, for a machine that is busy
 STOPPED = "hierindex: Stopped; the index is as the last update left it.\n"
 AT = r"\d\d:\d\d:\d\d  Generation "
 
@@ -30,13 +29,6 @@ def folder(tmp_path: Path) -> Path:
 def index(folder, tmp_path) -> Path:
     HierarchicalIndex.build(folder, tmp_path / "index")
     return tmp_path / "index"
-
-
-def until(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 class Watch:
@@ -122,7 +114,7 @@ def test_each_update_is_an_object(index, folder, watch) -> None:
 def rewritten(folder, tmp_path) -> Iterator[LoopbackServer]:
     """The server whose language model has written the summaries of the index."""
     with LoopbackServer(reply=names_words) as server:
-        hierarchy = DocumentHierarchy(summarizer=load_llm("tiny", server.base_url))
+        hierarchy = DocumentHierarchy(summarizer=llm_of(server, model="tiny"))
         HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
         yield server
 
@@ -145,7 +137,7 @@ def test_it_can_be_stopped_in_the_middle_of_an_update(
     index = HierarchicalIndex.open(tmp_path / "index")
     assert index.store.snapshot().generation == 1
     rewritten.latency = 0.0
-    report = index.update(llm=load_llm("tiny", rewritten.base_url))
+    report = index.update(llm=llm_of(rewritten, model="tiny"))
     assert (report.generation, report.changed) == (2, 1)
     assert index.verify().ok
 

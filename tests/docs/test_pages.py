@@ -7,6 +7,7 @@ import subprocess
 from functools import partial
 
 import pytest
+from commands import COMMANDS, PROGRAM
 from docs.markdown_pages import (
     NOTEBOOKS,
     PAGES,
@@ -20,14 +21,11 @@ from docs.markdown_pages import (
 )
 from loopback import LoopbackServer
 from tiny_models import save_tiny_bart, save_tiny_sentence_transformer
-from typer.main import get_command
 
 from hierindex import HierarchicalIndex
-from hierindex.cli.app import app
 from hierindex.store.connection import Connection
 
 URL, PORT = "http://localhost:8000/v1", "8734"  # of a language model, and of `hierindex serve`
-COMMANDS = get_command(app)
 READ = [*PAGES, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 FOLLOWED = [
     page
@@ -138,7 +136,7 @@ def test_commands_and_their_options_exist(page, monkeypatch) -> None:
     targets = re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text())
     for program, *words in command_lines(page):
         if program == "hierindex":
-            command = COMMANDS.commands.get(words[0], COMMANDS)
+            command = COMMANDS.get(words[0], PROGRAM)
             assert command.make_context(words[0], words[1:]), words
         elif program == "make":
             assert words[0] in targets, words

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 
-from hierindex import Quote, Span
+from hierindex import Answer, Citation, Quote, Span, Usage
 from hierindex.evaluate import Question
 from hierindex.evaluate.measures import (
     Passage,
@@ -22,8 +22,6 @@ from hierindex.evaluate.measures import (
     said,
 )
 from hierindex.evaluate.measures import held as measured
-from hierindex.models.record import Usage
-from hierindex.respond.answer import Answer, Citation
 
 WORDS = "one two three four five six seven eight nine ten"  # a token each
 TEXTS = {"d": WORDS, "e": "other words"}

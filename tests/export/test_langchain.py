@@ -18,7 +18,6 @@ from pydantic import ValidationError
 import hierindex.export
 from hierindex.errors import InputError, LevelError
 from hierindex.export import to_langchain_documents, to_langchain_retriever, to_tree
-from hierindex.export.langchain import HierarchyDocumentRetriever
 
 QUESTION = "Who met a willow, a compass and a violin, the candle of a1?"
 
@@ -67,11 +66,11 @@ def test_a_users_key_is_not_replaced_by_ours(tmp_path) -> None:
 
 def test_k_and_filter_of_a_question_and_of_the_retriever(soft) -> None:
     retriever = to_langchain_retriever(soft, level=0, top_k=3)
-    ours = retriever.retriever
+    ours, kind = retriever.retriever, type(retriever)
     (author, *_) = {d.metadata["author"] for d in to_langchain_documents(soft, 0)}
     assert len(retriever.invoke(QUESTION, k=1)) == 1
-    assert len(HierarchyDocumentRetriever(retriever=ours, k=2).invoke(QUESTION)) == 2
-    own = HierarchyDocumentRetriever(retriever=ours, k=9, filter={"author": author})
+    assert len(kind(retriever=ours, k=2).invoke(QUESTION)) == 2
+    own = kind(retriever=ours, k=9, filter={"author": author})
     for documents in (
         retriever.invoke(QUESTION, k=9, filter={"author": [author, "Nobody"]}),
         asyncio.run(retriever.ainvoke(QUESTION, k=9, filter={"author": author})),
@@ -87,7 +86,7 @@ def test_what_is_not_an_option_is_refused_by_name(soft) -> None:
     with pytest.raises(TypeError, match="search_kwargs"):
         retriever.invoke(QUESTION, search_kwargs={"k": 1})
     with pytest.raises(ValidationError, match="search_kwargs"):
-        HierarchyDocumentRetriever(retriever=retriever.retriever, search_kwargs={"k": 1})
+        type(retriever)(retriever=retriever.retriever, search_kwargs={"k": 1})
     with pytest.raises(InputError, match="top_k must be an integer of at least 1, got 0"):
         retriever.invoke(QUESTION, k=0)
     with pytest.raises(ValidationError, match="Ada"):

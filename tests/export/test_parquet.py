@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from records import metadata_of
+from node_strategies import COLLECTIONS
+from records import as_text_nodes
 
-from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Node
 from hierindex.export import to_parquet, to_tree
 from hierindex.store import snapshot as snapshots
 
@@ -74,52 +73,23 @@ def test_it_is_written_in_batches(soft, tmp_path, monkeypatch) -> None:
     assert file.metadata.num_rows == n_nodes
 
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
-floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
-weights = st.sampled_from([(), (1.0,), (0.75, 0.25), (0.5, 0.3, 0.2)])
-
-
-@given(
-    rows=st.lists(
-        st.tuples(
-            texts,
-            st.lists(floats, min_size=3, max_size=3),
-            st.dictionaries(texts, texts | st.integers() | st.booleans(), max_size=3),
-            weights,
-            st.none() | st.integers(1, 9),
-        ),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_round_trip_is_exact(rows) -> None:
-    nodes = []
-    for i, (text, vector, metadata, shares, page) in enumerate(rows):
-        record = metadata_of(
-            documents=(text,),
-            parents=tuple((f"p{j}", weight) for j, weight in enumerate(shares)),
-            quotes=(Quote(0, len(text), Span(text, i, i + 1, page)),),
-        )
-        children = [RelatedNodeInfo(node_id=f"child {c}") for c in range(i)]
-        nodes.append(
-            TextNode(
-                id_=str(i),
-                text=text,
-                embedding=vector,
-                metadata=metadata | record,
-                relationships={NodeRelationship.CHILD: children},
-            )
-        )
+@given(COLLECTIONS)
+def test_round_trip_is_exact(made) -> None:
+    given = as_text_nodes(made)
     with TemporaryDirectory() as folder:
         store = HierarchyStore(f"{folder}/index")
-        store.add(nodes)
+        store.add(given)
         to_parquet(HierarchicalIndex(store), f"{folder}/nodes.parquet")
         table = pq.read_table(f"{folder}/nodes.parquet")
+    nodes = {node.id: node for node in map(Node.of, given)}
     for row in table.to_pylist():
-        text, vector, metadata, shares, page = rows[int(row["id"])]
-        assert np.array_equal(np.float32(row["vector"]), np.float32(vector))
-        assert (row["text"], row["documents"]) == (text, [text])
-        assert json.loads(row["metadata"]) == metadata
-        assert row["parent_weights"] == list(shares)
-        assert len(row["child_ids"]) == int(row["id"])
-        assert [citation["page"] for citation in row["citations"]] == [page]
+        node = nodes.pop(row["id"])
+        assert np.array_equal(np.float32(row["vector"]), np.float32(node.vector))
+        assert (row["text"], row["documents"]) == (node.text, [*node.documents])
+        assert json.loads(row["metadata"]) == node.metadata
+        assert row["parent_weights"] == [weight for _, weight in node.parents]
+        assert row["child_ids"] == [*node.children]
+        assert [citation["page"] for citation in row["citations"]] == [
+            span.page for span in node.citations
+        ]
+    assert not nodes

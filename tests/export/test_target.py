@@ -1,5 +1,7 @@
 """An export is there whole or not at all, and nothing is written over."""
 
+from pathlib import Path
+
 import pytest
 from store.trees import columns_of
 
@@ -15,7 +17,6 @@ from hierindex.export import (
     to_parquet,
     to_svg,
 )
-from hierindex.export.files import new
 
 FILES = [to_json, to_parquet, to_svg, to_html]
 FOLDERS = [persist_document_summary_index, to_markdown]
@@ -66,12 +67,21 @@ def test_a_folder_takes_the_place_of_an_empty_one(soft, tmp_path) -> None:
     assert [*tmp_path.iterdir()] == [tmp_path / "to"]
 
 
-@pytest.mark.parametrize("folder", [False, True])
-def test_nothing_is_left_of_a_failure(tmp_path, folder) -> None:
-    with pytest.raises(KeyboardInterrupt), new(tmp_path / "a") as partial:  # noqa: PT012
-        if folder:
-            partial.mkdir()
-            partial = partial / "b"
-        partial.write_text("half")
+@pytest.mark.parametrize(
+    ("export", "last"),
+    [
+        (to_parquet, "pyarrow.parquet.ParquetWriter.write_table"),
+        (persist_document_summary_index, "llama_index.core.StorageContext.persist"),
+    ],
+)
+def test_nothing_is_left_of_a_failure(soft, tmp_path, monkeypatch, export, last) -> None:
+    def interrupted(*_, persist_dir=None, **__):
+        if persist_dir:
+            Path(persist_dir).mkdir(exist_ok=True)
+            Path(persist_dir, "b").write_text("half")
         raise KeyboardInterrupt
+
+    monkeypatch.setattr(last, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export(soft, tmp_path / "a")
     assert list(tmp_path.iterdir()) == []

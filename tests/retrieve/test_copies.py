@@ -1,16 +1,14 @@
 """Documents that are copies: their passages are shown once, with the places of all."""
 
 import pytest
+from fakes import HashingEmbedding
 from indexes import built as built_of
 from indexes import where
-from llama_index.core.schema import Document, MetadataMode, TextNode
+from llama_index.core.schema import Document, MetadataMode, QueryBundle, TextNode
 from readers import WAYS
 from records import metadata_of
 
-from hierindex import HierarchyStore, Node, Quote, Span
-from hierindex.node import Found
-from hierindex.retrieve.search import Search
-from hierindex.retrieve.selection import without_copies
+from hierindex import HierarchyRetriever, HierarchyStore, Node, Quote, Span
 
 QUESTION = "Which lamp of a did the keeper light?"
 WHOLE = "What is this about?"
@@ -160,30 +158,22 @@ def node_of(text, *quotes, **record):
     return TextNode(text=text, embedding=[1.0], metadata=record)
 
 
-@pytest.fixture
-def merge(tmp_path):
-    """Merges nodes that are found, with those in the index beside."""
-
-    def merge(found, *others):
-        store = HierarchyStore(tmp_path)
-        store.add([*found, *others])
-        search = Search(store.snapshot(), "", [1.0])
-        scored = [Found(Node.of(node), 1 / i) for i, node in enumerate(found, start=1)]
-        return without_copies(scored, search)
-
-    return merge
+def found_among(folder, *nodes):
+    (store := HierarchyStore(folder)).add(nodes)
+    retriever = HierarchyRetriever(store, HashingEmbedding(), mode="collapsed")
+    return retriever.retrieve(QueryBundle("One?", embedding=[1.0]))
 
 
-def test_a_chunk_is_shown_and_not_its_summary_of_the_same_text(merge):
+def test_a_chunk_is_shown_and_not_its_summary_of_the_same_text(tmp_path):
     chunk = node_of("One. Two.", Quote(0, 9, Span("a", 10, 19)))
     sentences = Quote(0, 4, Span("a", 10, 14)), Quote(5, 9, Span("a", 15, 19))
     summary = node_of("One. Two.", *sentences, level=1)
-    (found,) = merge([summary, chunk])
-    assert (found.node.id, found.score) == (chunk.node_id, 1.0)
-    assert found.node == Node.of(chunk)
+    (found,) = found_among(tmp_path, summary, chunk)
+    assert (found.node_id, found.score) == (chunk.node_id, 1.0)
+    assert found.citations == Node.of(chunk).citations
 
 
-def test_copies_without_known_places_are_one(merge):
+def test_copies_without_known_places_are_one(tmp_path):
     nodes = [node_of("One.", Quote(0, 4, None)) for _ in "ab"]
-    (found,) = merge(nodes)
-    assert found.node == Node.of(nodes[0])
+    (found,) = found_among(tmp_path, *nodes)
+    assert found.node_id in {node.node_id for node in nodes}

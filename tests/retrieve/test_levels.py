@@ -23,8 +23,8 @@ from hierindex import (
 from hierindex.errors import LevelError
 from hierindex.export import to_langchain_documents
 from hierindex.node import shared_section
-from hierindex.retrieve.levels import WORDS, ids_at
 
+WORDS = ("top", "documents", "sections", "chunks")
 QUESTION = "the lamp of the harbour met the gate"
 ALL = {"top_k": 1000, "token_budget": None}
 
@@ -142,7 +142,7 @@ def test_a_section_is_one_node_and_what_is_in_none_is_found(index) -> None:
 
 @pytest.mark.spread
 @pytest.mark.parametrize("by", ["dense", "hybrid", "text", "context"])
-@pytest.mark.parametrize("word", ["top", "documents", "sections", "chunks"])
+@pytest.mark.parametrize("word", WORDS)
 def test_the_first_are_the_best_of_all(index, word, by) -> None:
     ask = partial(index.as_retriever, level=word, by=by, token_budget=None)
     everything = {n.node_id: n.score for n in ask(top_k=1000).retrieve(QUESTION)}
@@ -154,7 +154,7 @@ def test_the_first_are_the_best_of_all(index, word, by) -> None:
             np.testing.assert_allclose([n.score for n in found], [*everything.values()][:top_k])
 
 
-@pytest.mark.parametrize("word", ["top", "documents", "sections", "chunks"])
+@pytest.mark.parametrize("word", WORDS)
 def test_filters_are_evaluated_on_the_chunks_of_the_same_nodes(index, word) -> None:
     of_a = where(by="a")
     meant = Meant(index.store.get_nodes())
@@ -176,7 +176,7 @@ def test_words_mean_the_tree_of_today(tmp_path, kind, seed) -> None:
 
 
 def check(index) -> None:
-    meant, snapshot = Meant(index.store.get_nodes()), index.store.snapshot()
+    meant = Meant(index.store.get_nodes())
     for word in ("documents", "sections"):
         there = getattr(meant, word)()
         named = {name for i in there for name in meant.of(i)}
@@ -184,10 +184,12 @@ def check(index) -> None:
         headings = any(node.metadata.get("section") for node in meant.by_id.values())
         if (lacking and word == "documents") or (not headings and word == "sections"):
             with pytest.raises(LevelError, match=f"level '{word}' needs"):
-                ids_at(snapshot, word)
+                at(index, word)
         else:
-            assert ids_at(snapshot, word) == there, word
-            assert set(at(index, word)) <= there  # copies are one
+            found = {*at(index, word)}
+            assert found <= there, word
+            texts = ({meant.by_id[i].text for i in ids} for ids in (found, there))
+            assert len({*map(frozenset, texts)}) == 1, word  # copies are one
 
 
 def test_words_mean_what_a_deletion_left(tmp_path) -> None:

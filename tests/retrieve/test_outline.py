@@ -151,17 +151,6 @@ def test_of_nothing(index):
         index.outline(of=["a.txt", "z.txt"])
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("of", [None, "a.txt"])
-def test_filters(index, nodes, budget, of):
-    ada = where(author="Ada")
-    found = index.outline(budget, of=of, filters=ada)
-    assert found
-    assert {*ids(found)} <= Oracle(nodes).passing(ada)
-    assert index.outline(budget, of=of, filters=where(author="nobody")) == []
-
-
 def test_a_filter_on_levels(index, nodes):
     found = index.outline(PLENTY, filters=where(hierindex_level=1))
     assert found

@@ -1,12 +1,11 @@
 """A question that is asked while trees are published is answered from one of them."""
 
-import threading
 from itertools import cycle
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
-from readers import QUESTION, TREES, WAYS, read, words_of
+from readers import QUESTION, TREES, WAYS, words_of
 from records import replace_all
 
 from hierindex import HierarchyRetriever, HierarchyStore, SemanticHierarchy
@@ -41,39 +40,6 @@ def test_every_schedule_gives_one_tree(published, options):
     assert found
     assert len(words_of(found)) == 1
     assert len(openings) == 1
-
-
-def test_a_deletion_is_seen_whole_or_not_at_all(tmp_path):
-    """Whatever version of the table is read, its links lead to what it holds."""
-    store = HierarchyStore(tmp_path)
-    replace_all(store, TREES["old"])
-    store.delete("b.txt")
-    table = store.client.open_table("nodes")
-    for version in [version["version"] for version in table.list_versions()]:
-        table.checkout(version)
-        rows = table.to_arrow().to_pylist()
-        ids = {row["id"] for row in rows}
-        assert {i for row in rows for i in [*row["parent_ids"], *row["child_ids"]]} <= ids
-        assert not {row["id"] for row in rows if "b.txt" in row["documents"]}
-
-
-def publish(folder, n, readers, stop):
-    store = HierarchyStore(folder)
-    for reader in readers:
-        reader.start()
-    for _, word in zip(range(n), cycle(TREES), strict=False):
-        replace_all(store, TREES[word])
-    stop.set()
-    for reader in readers:
-        reader.join()
-
-
-def test_a_thread_that_reads_while_trees_are_published(tmp_path):
-    replace_all(HierarchyStore(tmp_path), TREES["new"])
-    seen, stop = [], threading.Event()
-    publish(tmp_path, 10, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
-    assert len(seen) > 3
-    assert set(seen) <= {("old",), ("new",)}
 
 
 def test_a_model_is_compared_with_the_tree_that_is_asked(tmp_path):

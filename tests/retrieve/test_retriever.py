@@ -88,17 +88,6 @@ def test_no_parent_is_found_with_all_its_children(store, nodes, embed_model, top
         assert not children or children - set(ids(found))
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("top_k", [1, 3, 1000])
-@pytest.mark.parametrize("level", [0, 1])
-def test_top_k_are_the_first_of_all(store, embed_model, top_k, level):
-    options = {"level": level, "token_budget": None}
-    of_all = retrieved(store, embed_model, top_k=1000, **options)
-    found = retrieved(store, embed_model, top_k=top_k, **options)
-    assert len(found) == min(top_k, len(of_all))
-    assert [n.score for n in found] == [n.score for n in of_all[:top_k]]
-
-
 @pytest.mark.parametrize("offset", [-1, -1000, 1, 2**40])
 def test_a_level_that_is_not_there(store, nodes, embed_model, offset):
     level = offset if offset < 0 else highest(nodes) + offset
@@ -151,35 +140,6 @@ def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, opt
         HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
     assert isinstance(caught.value, HierindexError)
     assert caught.value.exit_status == 2
-
-
-FILTERS = {
-    "one author": where(author="Ada"),
-    "either author": where(condition=FilterCondition.OR, author="Bo", hierindex_level=3),
-    "not an author": where(condition=FilterCondition.NOT, author="Ada"),
-    "a kind": where(hierindex_kind="extractive"),
-    "another level": where(hierindex_level=0),
-    "documents": where("any", documents=["b.txt", "c.txt"]),
-}
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
-@pytest.mark.parametrize("name", FILTERS)
-def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name):
-    def found(level):
-        mode = "collapsed" if level is None else "level"
-        options = {"mode": mode, "level": level, "filters": FILTERS[name], **ALL}
-        return ids(retrieved(store, embed_model, **options))
-
-    passes = passing_ids(FILTERS[name], nodes)
-    passing = {n.node_id: n for n in nodes if n.node_id in passes}
-    while told := {i for i, n in passing.items() if all_children_in(n, passing)}:
-        passing = {i: n for i, n in passing.items() if i not in told}
-    assert sorted(found(None)) == sorted(passing)
-    for level in range(highest(nodes) + 1):
-        expected = [n.node_id for n in cut(nodes, level) if n.node_id in passes]
-        assert sorted(found(level)) == sorted(expected)
 
 
 @pytest.mark.spread
@@ -441,12 +401,6 @@ def test_words_that_a_chunk_alone_has_find_it_first(store, nodes, embed_model, b
     options = {"by": by, "level": 0, "top_k": 1}
     query = QueryBundle(words, embedding=chunk.embedding)
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve(query)) == [chunk.node_id]
-
-
-def test_context_keeps_to_filters_and_level(store, nodes, embed_model):
-    found = retrieved(store, embed_model, by="context", level=1, filters=where(author="Ada"), **ALL)
-    expected = [n.node_id for n in cut(nodes, 1) if n.metadata["author"] == "Ada"]
-    assert sorted(ids(found)) == sorted(expected)
 
 
 def linked(node_id, text, *, parent=None, children=(), level=0, top=0, **metadata):

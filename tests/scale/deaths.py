@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from indexes import Hierarchy
 from scale.nodes import add_node, environment
 
 from hierindex import HierarchicalIndex
 from hierindex.scale import RayEngine
-from hierindex.tree.hierarchy import Hierarchy
 
 MOMENTS = "grow documents", "summarize level"  # starts of stages; the second is above documents
 

@@ -1,7 +1,6 @@
 """An explorer over small trees, on loopback."""
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,15 +11,13 @@ import httpx
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from processes import started
+from processes import started, until
 from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
 from hierindex.serve import explore, serve
 from hierindex.text_node import metadata_of
-
-PATIENCE = 60  # seconds, for a machine that is busy
 
 
 class Client(httpx.Client):
@@ -114,13 +111,11 @@ def serving(tmp_path):
 
     @contextmanager
     def serving(*args: str):
-        said, until = tmp_path / "err", time.monotonic() + PATIENCE
+        said = tmp_path / "err"
         said.touch()
         process = started([*args], tmp_path)
         try:
-            while not said.read_text().endswith("\n"):
-                assert time.monotonic() < until
-                time.sleep(0.02)
+            until(lambda: said.read_text().endswith("\n"))
             yield process, said.read_text()
         finally:
             process.kill()

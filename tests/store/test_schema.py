@@ -4,114 +4,12 @@ from datetime import date
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
-from hypothesis import strategies as st
-from llama_index.core.schema import (
-    Document,
-    NodeRelationship,
-    ObjectType,
-    RelatedNodeInfo,
-    TextNode,
-)
-from records import metadata_of, replace_all
+from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
+from node_strategies import COLLECTIONS
+from records import as_text_nodes, replace_all
 
-from hierindex import (
-    Grounding,
-    HierarchicalIndex,
-    HierarchyStore,
-    Quote,
-    SemanticHierarchy,
-    Span,
-)
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.node import Maker
-from hierindex.text_node import RECORD_KEYS
-
-N_DIMS = 3
-ids = st.text(min_size=1, max_size=8)
-numbers = st.floats(allow_nan=False, allow_infinity=False)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | numbers | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-json_objects = st.dictionaries(
-    st.text().filter(lambda key: key not in RECORD_KEYS), json_values, max_size=3
-)
-related = st.builds(
-    RelatedNodeInfo,
-    node_id=ids,
-    node_type=st.none() | st.sampled_from(ObjectType),
-    metadata=json_objects,
-    hash=st.none() | st.text(),
-)
-linked = st.builds(RelatedNodeInfo, node_id=ids)
-relationships = st.fixed_dictionaries(
-    {},
-    optional={
-        NodeRelationship.SOURCE: related,
-        NodeRelationship.PREVIOUS: linked,
-        NodeRelationship.NEXT: linked,
-        NodeRelationship.PARENT: linked,
-        NodeRelationship.CHILD: st.lists(
-            linked, min_size=1, max_size=3, unique_by=lambda info: info.node_id
-        ),
-    },
-)
-embeddings = st.lists(
-    st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=N_DIMS, max_size=N_DIMS
-)
-spans = st.builds(Span, ids, st.integers(0), st.integers(0), st.none() | st.integers(1))
-text = st.text(max_size=5)
-records = st.fixed_dictionaries(
-    {
-        "level": st.integers(0, 5),
-        "level_max": st.integers(5, 9),
-        "kind": text,
-        "documents": st.lists(ids, min_size=1, max_size=3),
-        "parents": st.lists(st.tuples(ids, st.floats(0, 1)), max_size=3),
-        "quotes": st.lists(
-            st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
-        ),
-        "n_tokens": st.integers(0, 10**6),
-        "grounding": st.none() | st.builds(Grounding, *[st.integers(0, 9)] * 5, st.tuples(text)),
-        "maker": st.builds(Maker, text, text, text, text),
-    }
-)
-
-
-templates = st.lists(
-    st.sampled_from(["{content}", "{metadata_str}", "{{", "}}"])
-    | st.text(st.characters(exclude_characters="{}", codec="utf-8"))
-).map("".join)
-
-
-@st.composite
-def nodes(draw):
-    node = TextNode(
-        id_=draw(ids),
-        text=draw(st.text()),
-        embedding=draw(embeddings),
-        metadata=draw(json_objects),
-        relationships=draw(relationships),
-        excluded_embed_metadata_keys=draw(st.lists(st.text(), max_size=2)),
-        excluded_llm_metadata_keys=draw(st.lists(st.text(), max_size=2)),
-        text_template=draw(templates),
-        metadata_separator=draw(st.text()),
-        start_char_idx=draw(st.none() | st.integers(0)),
-    )
-    if draw(st.booleans()):
-        record = draw(records)
-        node.metadata |= metadata_of(**record)
-        node.excluded_embed_metadata_keys += RECORD_KEYS
-        node.excluded_llm_metadata_keys += RECORD_KEYS
-        node.relationships.pop(NodeRelationship.PARENT, None)
-        if record["parents"]:  # as a hierarchy has it: the strongest of them
-            strongest = RelatedNodeInfo(node_id=record["parents"][0][0])
-            node.relationships[NodeRelationship.PARENT] = strongest
-    return node
-
-
-collections = st.lists(nodes(), min_size=1, max_size=4, unique_by=lambda node: node.node_id)
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +17,9 @@ def store(tmp_path_factory):
     return HierarchyStore(tmp_path_factory.mktemp("index"))
 
 
-@given(collections)
-def test_nodes_come_back_as_they_were(store, collection):
+@given(COLLECTIONS)
+def test_nodes_come_back_as_they_were(store, made):
+    collection = as_text_nodes(made)
     replace_all(store, collection)
     assert store.get_nodes() == collection
     assert [store.get_nodes([node.node_id])[0] for node in collection] == collection

@@ -4,11 +4,11 @@ import random
 from functools import cache
 
 from fakes import HashingEmbedding
+from indexes import Hierarchy
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.summarize import ExtractiveSummarizer
-from hierindex.tree.hierarchy import Hierarchy
 
 NOUNS = (
     "harbour lantern orchard glacier copper thistle meadow granite sparrow violin "

@@ -4,7 +4,7 @@ import sys
 
 import httpx
 import pytest
-from serve.conftest import PATIENCE
+from processes import PATIENCE
 
 import hierindex.serve
 from hierindex.errors import InputError
@@ -57,6 +57,6 @@ def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
 def test_a_report_needs_no_server(own, uninstall, tmp_path, monkeypatch) -> None:
     monkeypatch.delitem(sys.modules, "hierindex.export.report", raising=False)
     uninstall("starlette")
-    from hierindex.export.report import to_html
+    from hierindex.export import to_html
 
     assert to_html(own, tmp_path / "report.html").nodes

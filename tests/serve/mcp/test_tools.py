@@ -6,7 +6,6 @@ import pytest
 from agent import agent
 from store.trees import AUTHORS, chunks, columns_of, documents
 
-from hierindex.serve.mcp import replies
 from hierindex.serve.mcp.server import server_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -17,7 +16,7 @@ QUESTION = "harbour and lantern"
 @pytest.fixture
 def short(monkeypatch):
     """Replies of few characters, so that there are several parts."""
-    monkeypatch.setattr(replies, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("hierindex.serve.mcp.replies.MOST_CHARACTERS", 1000)
 
 
 def results(parts) -> list[dict]:
@@ -196,11 +195,9 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
     [
         ("serch", {}, "There is no tool 'serch'; there are search, outline, expand"),
         ("search", {}, "query is missing."),
-        ("search", {"query": " "}, "The question is empty"),
         ("search", {"query": 1}, "query is invalid: it must be text"),
         ("search", {"query": "x" * 1_000_000}, "query is invalid: it must be text of at most 2000"),
         ("search", {"query": "x", "n": 3}, "There is no option 'n'."),
-        ("search", {"query": "mill", "level": 9}, "The index has levels 0 to"),
         (
             "search",
             {"query": "x", "level": "pages"},
@@ -208,11 +205,9 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ),
         ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
-        ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "The cursor is invalid"),
         ("outline", {"budget": 1}, "No sentence fits a budget of 1 tokens; the shortest has"),
         ("outline", {"budget": 0}, "budget is invalid"),
-        ("outline", {"where": ["autor=Ada"]}, "the nearest is author"),
         ("outline", {"node": "e.txt"}, "No node and no document has the id 'e.txt'; similar are"),
         ("expand", {"id": "f" * 32}, "outline tells what there is"),  # of another index
         ("expand", {"id": "a.txt#char=0,9"}, "is a passage of a document; pass it to `read`"),
@@ -221,7 +216,6 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("read", {"id": "a.txt#char=99999,100000"}, "The index holds no text"),
         ("read", {"id": "e.txt#char=0,5"}, "No node and no document has the id 'e.txt'"),
         ("read", {"id": "x" * 100_000}, "id is invalid: it must be text of at most 5000"),
-        ("read", {"id": ["a.txt"]}, "id is invalid"),
         ("fetch", {"id": "'; DROP TABLE nodes; --"}, "No node and no document has the id"),
     ],
 )

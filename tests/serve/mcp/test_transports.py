@@ -11,8 +11,7 @@ import httpx
 import pytest
 from agent import agent
 from fakes import HashingEmbedding
-from processes import process
-from serve.conftest import PATIENCE
+from processes import PATIENCE, process
 from serve.mcp.stdio_server import serve
 from store.trees import documents
 
@@ -141,16 +140,8 @@ def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None
 
 
 @pytest.mark.parametrize("missing", ["mcp", "starlette"])
-def test_the_extra_is_named_if_it_is_missing(
-    tmp_path, capsys, monkeypatch, uninstall, missing
-) -> None:
-    from hierindex.cli.app import main
-
+def test_the_extra_is_named_if_it_is_missing(tmp_path, run, uninstall, missing) -> None:
     (tmp_path / "nodes.lance").mkdir()
     uninstall(missing)
-    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", str(tmp_path)])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert capsys.readouterr().err == (
-        "hierindex: The MCP server needs `pip install 'hierindex[serve]'`.\n"
-    )
+    said = "hierindex: The MCP server needs `pip install 'hierindex[serve]'`.\n"
+    assert run("mcp", "--index", tmp_path) == (2, "", said)
