@@ -78,7 +78,8 @@ def main() -> NoReturn:
     except UsageError as error:
         status = error.exit_code
         command = error.ctx.command_path if error.ctx else "hierindex"
-        print_note(f"{error.format_message().rstrip('.?')}; see `{command} --help`.")
+        said = error.format_message().replace("Value error, ", "").rstrip(".?")  # by pydantic
+        print_note(f"{said}; see `{command} --help`.")
     except HierindexError as error:
         status = error.exit_status
         print_note(str(error))

@@ -63,10 +63,11 @@ def tree(
 
 def outline(
     index: options.Index,
-    of: Annotated[
+    nodes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID", help="Document or node to outline; may be repeated. By default all."
+        typer.Argument(
+            metavar="NODE",
+            help="Ids of documents, and node ids or unique prefixes; by default the whole index.",
         ),
     ] = None,
     budget: Annotated[
@@ -89,7 +90,7 @@ def outline(
 
     opened = hierindex.HierarchicalIndex.open(index)
     filters = known_filters(where, opened.table.snapshot())
-    found = outline_of(opened.table, opened.encoder, budget, question, of or None, filters)
+    found = outline_of(opened.table, opened.encoder, budget, question, nodes or None, filters)
     print_result(outline_json(found), as_json, text.outlined)
 
 
