@@ -10,7 +10,7 @@ import typer
 
 from hierindex.cli.output import terminal_width
 from hierindex.core.identity import file_of
-from hierindex.node import place_of
+from hierindex.node import FURNITURE, place_of
 from hierindex.text.display import (
     answer_text,
     counted,
@@ -31,7 +31,7 @@ def built(report: dict[str, Any]) -> str:
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     if report["statistics"]:
         lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
-        lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
+        lines += ["Rebuilt nodes:"] * bool(report["unchanged"])
         lines.append(_levels(report["statistics"]))
     else:
         n = counted(report["unchanged"], "document")
@@ -81,11 +81,14 @@ def _files_read(report: Mapping[str, Any]) -> str:
 
 
 def _not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each file that was read in part, up to ten."""
-    partly = [each for each in files if each["left_out"]]
-    return _first(
-        [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
-    )
+    """Return a line for each file that was read in part, up to ten, and one about all menus."""
+    lines, n_menus = list[str](), 0
+    for each in files:
+        left_out = [what for what in each["left_out"] if not what.endswith(FURNITURE)]
+        n_menus += len(left_out) < len(each["left_out"])
+        lines += [f"Not read of {each['path']}: {'; '.join(left_out)}."] if left_out else []
+    menus = [f"Not read of {counted(n_menus, 'file')}: words {FURNITURE}."] if n_menus else []
+    return [*_first(lines), *menus]
 
 
 def _skipped(skipped: Sequence[Mapping[str, str]]) -> list[str]:
@@ -141,7 +144,7 @@ def estimated(estimate: dict[str, Any]) -> str:
     usage = {**estimate["usage"]}
     usage["completion_tokens (maximum)"] = usage.pop("completion_tokens")
     n_tokens = counted(estimate["embedded_tokens"], "token")
-    caption = "Nodes that would be grouped:\n" if estimate["unchanged"] else ""
+    caption = "Nodes to rebuild:\n" if estimate["unchanged"] else ""
     lines = [
         f"Dry run, the index is unchanged: {changes}\n",
         f"{caption}{_levels(estimate['statistics'])}\n",
