@@ -21,7 +21,7 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 def show(
     node: Annotated[
-        str, typer.Argument(metavar="NODE", help="Node id, a unique prefix, or document id.")
+        str, typer.Argument(metavar="NODE", help="Id of a document or node, or a unique prefix.")
     ],
     index: options.Index,
     source: Annotated[
@@ -45,7 +45,10 @@ def tree(
     index: options.Index,
     node: Annotated[
         str | None,
-        typer.Argument(metavar="NODE", help="Node id or unique prefix; by default all roots."),
+        typer.Argument(
+            metavar="NODE",
+            help="Id of a document or node, or a unique prefix; by default all roots.",
+        ),
     ] = None,
     depth: Annotated[
         int | None,
@@ -67,7 +70,7 @@ def outline(
         list[str] | None,
         typer.Argument(
             metavar="NODE",
-            help="Ids of documents, and node ids or unique prefixes; by default the whole index.",
+            help="Ids of documents or nodes, or unique prefixes; by default the whole index.",
         ),
     ] = None,
     budget: Annotated[
