@@ -64,7 +64,7 @@ def updated(report: dict[str, Any]) -> str:
 def _files_read(report: Mapping[str, Any]) -> str:
     """Return a table of the files of a build; if there are many, only what was not read."""
     read, skipped = report["files"], report["skipped"]
-    n_partly = sum(bool(each["left_out"]) for each in read)
+    n_partly = sum(bool(_lacking(each)) for each in read)
     n_read, n_files = (
         len({file_of(each["path"]) for each in of}) for of in (read, [*read, *skipped])
     )
@@ -82,13 +82,15 @@ def _files_read(report: Mapping[str, Any]) -> str:
 
 def _not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each file that was read in part, up to ten, and one about all menus."""
-    lines, n_menus = list[str](), 0
-    for each in files:
-        left_out = [what for what in each["left_out"] if not what.endswith(FURNITURE)]
-        n_menus += len(left_out) < len(each["left_out"])
-        lines += [f"Not read of {each['path']}: {'; '.join(left_out)}."] if left_out else []
+    partly = [(each["path"], "; ".join(_lacking(each))) for each in files]
+    n_menus = sum(len(_lacking(each)) < len(each["left_out"]) for each in files)
     menus = [f"Not read of {counted(n_menus, 'file')}: words {FURNITURE}."] if n_menus else []
-    return [*_first(lines), *menus]
+    return [*_first([f"Not read of {path}: {said}." for path, said in partly if said]), *menus]
+
+
+def _lacking(file: Mapping[str, Any]) -> list[str]:
+    """Return what was not read of a file, except menus."""
+    return [what for what in file["left_out"] if not what.endswith(FURNITURE)]
 
 
 def _skipped(skipped: Sequence[Mapping[str, str]]) -> list[str]:
@@ -183,7 +185,8 @@ def compared(comparison: dict[str, Any]) -> str:
     """Format the cost of each response mode, then the answers."""
     head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
     rows, answers = list[Sequence[Any]](), list[str]()
-    for attempt in comparison["modes"]:
+    for each in comparison["modes"]:
+        attempt = {**each, "sources": comparison["sources"]}
         mode, usage = attempt["mode"], attempt.get("usage")
         answers.append(f"{mode}\n{attempt['error'] if usage is None else answered(attempt)}")
         if usage is None:

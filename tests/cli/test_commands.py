@@ -257,6 +257,7 @@ def test_menus_are_counted_after_what_else_was_not_read(mixed) -> None:
     *_, picture, menus = mixed("info")[1].splitlines()
     assert picture == "Not read of b.html: 1 picture."
     assert menus == "Not read of 2 files: words in menus, headers and footers."
+    assert "\n4 of 4 files read, 1 document in part.\n" in mixed("build", "files", "--replace")[1]
 
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2067[bold]"
@@ -488,9 +489,11 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
 
 
 def test_a_number_that_no_passage_has_is_named(hierindex, index) -> None:
-    question = ("query", "Which enzyme splits 1234 in Xanadu?", "--index", index)
-    assert json.loads(hierindex(*question, "--json")[1])["missing"] == ["enzyme", "1234", "Xanadu"]
-    assert "\nNot found: enzyme, 1234, Xanadu\n" in hierindex(*question)[1]
+    question = ("Which enzyme splits 1234 in Xanadu?", "--index", index)
+    missing = ["enzyme", "1234", "Xanadu"]
+    assert json.loads(hierindex("query", *question, "--json")[1])["missing"] == missing
+    for command in ("query", "compare"):
+        assert "\nNot found: enzyme, 1234, Xanadu\n" in hierindex(command, *question)[1]
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])
