@@ -86,7 +86,8 @@ def build(
         ).last_build
     assert report is not None
     _print(report, as_json, text.built_from_files)
-    if report.generation == 1 and not (as_json or dry_run):
+    is_first = report.generation == 1 and report.statistics
+    if is_first and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
         print_note(f"note: Ask it: {ask}")
 
