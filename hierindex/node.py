@@ -31,6 +31,7 @@ SHOWN = 60  # characters of a text in a repr
 MOST_DOCUMENTS = 1_000  # listed in a description
 PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
 LEFT_OUT = "left_out"  # metadata key of what a file has that was not read, as short phrases
+FURNITURE = "in menus, headers and footers"  # end of such a phrase
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""

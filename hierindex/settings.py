@@ -201,8 +201,8 @@ class AnswerSettings:
         Text | None,
         Help(
             "MODE",
-            "extractive (quote passages) or a LlamaIndex mode, which needs --llm. By default "
-            "extractive, or tree_summarize with --llm.",
+            "extractive (quote passages), or with --llm a mode of LlamaIndex such as refine. By "
+            "default extractive, or tree_summarize with --llm.",
         ),
     ] = None
     min_score: Annotated[

@@ -49,8 +49,8 @@ def build(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the index even if its method or models change, or most of its documents "
-            "would be removed.",
+            help="Build even if the method or models change, most documents would be removed, or "
+            "nothing has changed.",
         ),
     ] = False,
     engine: Annotated[
@@ -63,7 +63,10 @@ def build(
     ] = "local",
     as_json: options.AsJson = False,
 ) -> None:
-    """Build an index of files and folders, or replace the documents of an existing index."""
+    """Build an index of files and folders, or replace the documents of an existing index.
+
+    Nothing is published if neither files nor settings have changed.
+    """
     check_sources(sources)
     from hierindex.cli.progress import ShownProgress
     from hierindex.models.load import BUNDLED
@@ -83,7 +86,8 @@ def build(
         ).last_build
     assert report is not None
     _print(report, as_json, text.built_from_files)
-    if report.generation == 1 and not (as_json or dry_run):
+    is_first = report.generation == 1 and report.statistics
+    if is_first and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
         print_note(f"note: Ask it: {ask}")
 
@@ -221,7 +225,7 @@ def delete(
     `hierindex rollback` cannot undo a deletion. Deleting a mailbox deletes all
     its e-mails; deleting an e-mail deletes its attachments. The files
     themselves are not changed. Later updates skip them until they are named as
-    SOURCE.
+    SOURCE. Pass `--llm remembered` as in `hierindex update`.
     """
     from hierindex.read.files import valid_name
 

@@ -21,7 +21,7 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 def show(
     node: Annotated[
-        str, typer.Argument(metavar="NODE", help="Node id, a unique prefix, or document id.")
+        str, typer.Argument(metavar="NODE", help="Id of a document or node, or a unique prefix.")
     ],
     index: options.Index,
     source: Annotated[
@@ -45,7 +45,10 @@ def tree(
     index: options.Index,
     node: Annotated[
         str | None,
-        typer.Argument(metavar="NODE", help="Node id or unique prefix; by default all roots."),
+        typer.Argument(
+            metavar="NODE",
+            help="Id of a document or node, or a unique prefix; by default all roots.",
+        ),
     ] = None,
     depth: Annotated[
         int | None,
@@ -63,10 +66,11 @@ def tree(
 
 def outline(
     index: options.Index,
-    of: Annotated[
+    nodes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID", help="Document or node to outline; may be repeated. By default all."
+        typer.Argument(
+            metavar="NODE",
+            help="Ids of documents or nodes, or unique prefixes; by default the whole index.",
         ),
     ] = None,
     budget: Annotated[
@@ -89,7 +93,7 @@ def outline(
 
     opened = hierindex.HierarchicalIndex.open(index)
     filters = known_filters(where, opened.table.snapshot())
-    found = outline_of(opened.table, opened.encoder, budget, question, of or None, filters)
+    found = outline_of(opened.table, opened.encoder, budget, question, nodes or None, filters)
     print_result(outline_json(found), as_json, text.outlined)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from hierindex.cli.output import terminal_width
 from hierindex.core.identity import file_of
-from hierindex.node import place_of
+from hierindex.node import FURNITURE, place_of
 from hierindex.text.display import (
     answer_text,
     counted,
@@ -31,7 +31,7 @@ def built(report: dict[str, Any]) -> str:
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     if report["statistics"]:
         lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
-        lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
+        lines += ["Rebuilt nodes:"] * bool(report["unchanged"])
         lines.append(_levels(report["statistics"]))
     else:
         n = counted(report["unchanged"], "document")
@@ -64,7 +64,7 @@ def updated(report: dict[str, Any]) -> str:
 def _files_read(report: Mapping[str, Any]) -> str:
     """Return a table of the files of a build; if there are many, only what was not read."""
     read, skipped = report["files"], report["skipped"]
-    n_partly = sum(bool(each["left_out"]) for each in read)
+    n_partly = sum(bool(_lacking(each)) for each in read)
     n_read, n_files = (
         len({file_of(each["path"]) for each in of}) for of in (read, [*read, *skipped])
     )
@@ -81,11 +81,16 @@ def _files_read(report: Mapping[str, Any]) -> str:
 
 
 def _not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each file that was read in part, up to ten."""
-    partly = [each for each in files if each["left_out"]]
-    return _first(
-        [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
-    )
+    """Return a line for each file that was read in part, up to ten, and one about all menus."""
+    partly = [(each["path"], "; ".join(_lacking(each))) for each in files]
+    n_menus = sum(len(_lacking(each)) < len(each["left_out"]) for each in files)
+    menus = [f"Not read of {counted(n_menus, 'file')}: words {FURNITURE}."] if n_menus else []
+    return [*_first([f"Not read of {path}: {said}." for path, said in partly if said]), *menus]
+
+
+def _lacking(file: Mapping[str, Any]) -> list[str]:
+    """Return what was not read of a file, except menus."""
+    return [what for what in file["left_out"] if not what.endswith(FURNITURE)]
 
 
 def _skipped(skipped: Sequence[Mapping[str, str]]) -> list[str]:
@@ -141,7 +146,7 @@ def estimated(estimate: dict[str, Any]) -> str:
     usage = {**estimate["usage"]}
     usage["completion_tokens (maximum)"] = usage.pop("completion_tokens")
     n_tokens = counted(estimate["embedded_tokens"], "token")
-    caption = "Nodes that would be grouped:\n" if estimate["unchanged"] else ""
+    caption = "Nodes to rebuild:\n" if estimate["unchanged"] else ""
     lines = [
         f"Dry run, the index is unchanged: {changes}\n",
         f"{caption}{_levels(estimate['statistics'])}\n",
@@ -180,7 +185,8 @@ def compared(comparison: dict[str, Any]) -> str:
     """Format the cost of each response mode, then the answers."""
     head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
     rows, answers = list[Sequence[Any]](), list[str]()
-    for attempt in comparison["modes"]:
+    for each in comparison["modes"]:
+        attempt = {**each, "sources": comparison["sources"]}
         mode, usage = attempt["mode"], attempt.get("usage")
         answers.append(f"{mode}\n{attempt['error'] if usage is None else answered(attempt)}")
         if usage is None:

@@ -10,7 +10,7 @@ from operator import and_, or_
 from typing import Any, BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from hierindex.node import TITLE, Heading
+from hierindex.node import FURNITURE, TITLE, Heading
 from hierindex.read import html_elements as kinds
 from hierindex.read.html_elements import Line, is_action, is_picture, kind_of, main_content
 from hierindex.read.marks import (
@@ -43,7 +43,7 @@ from hierindex.read.text import (
 
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
-AROUND = "word(s) in menus, headers and footers"
+AROUND = f"word(s) {FURNITURE}"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are

@@ -58,7 +58,7 @@ CHROME_IDS = frozenset(
     "table-of-contents _table_of_contents titlearea toc".split()
 )
 CHROME_CLASSES = frozenset(
-    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
+    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none docnav gutter "
     "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
     "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
     "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
@@ -70,7 +70,8 @@ CHROME_CLASSES = frozenset(
 NOTICES = re.compile(
     r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
     r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
-    r"(?:back to )?top$|(?:skip|jump) to )",
+    r"(?:back to )?top$|(?:skip|jump) to |[^.]{,90}\blicen[sc]ed under\b|see (?:\w+ ){,3}license\b|"
+    r"edit this page|(?:found|report) an? (?:bug|issue|problem)\b|please donate)",
     re.I,
 )
 """Lines of headers and footers that are not content."""
@@ -131,7 +132,7 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
         return OUTER
     if tag in ("a", "dt", "span") or inside & HEADING:  # an anchor of its text
         return 0
-    return CHROME if name in CHROME_IDS else OUTER if name == "footer" else 0
+    return CHROME if name in CHROME_IDS else OUTER if name in ("banner", "footer") else 0
 
 
 def _shown_as(tag: str, attributes: Mapping[str, str], kind: int) -> int:
@@ -195,7 +196,7 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     Lines are content unless they are known to be navigation. Two kinds of regions are checked
     further: headers, footers and asides, and text outside of `main` (or outside of `article`
     elements that have most of the text). Lines of links to other pages are removed from them. If
-    only single words remain, the whole region is removed.
+    only single words remain, or more than two thirds are notices, the whole region is removed.
     """
     around = CHROME | CONTENTS | UNSEEN
     content = [line for line in lines if not line.inside & around]
@@ -210,8 +211,10 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
         part = [*group]
         if region or inside != landmark:
-            part = [x for x in part if not x.inside & LINKED and not NOTICES.match(x.text)]
-            if not any(_says(line, top) for line in part):
+            unlinked = [x for x in part if not x.inside & LINKED]
+            part = [x for x in unlinked if not NOTICES.match(x.text)]
+            are_notices = 3 * len(part) < len(unlinked) and not any(x.level for x in part)
+            if are_notices or not any(_says(line, top) for line in part):
                 continue
             if inside != landmark and is_sure:
                 part = [x for x in part if x.level == top or _is_sentence(x.text)]

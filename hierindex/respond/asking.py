@@ -9,6 +9,7 @@ from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
 from hierindex.retrieve.levels import cut_of, levels_of
+from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.retrieval import Retrieval, retriever_options
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
@@ -69,11 +70,13 @@ def ask(
     """Answer a question; see `HierarchicalIndex.ask`.
 
     Quoted answers are made without LlamaIndex, whose import takes longer than the answer, unless
-    its postprocessors are given. `load` returns the embedding model.
+    its postprocessors are given. So is the list of all documents, for which an LLM is not asked.
+    `load` returns the embedding model.
     """
     mode = choose_mode(response_mode, llm)
     given = options.pop("synthesizer", None) or {}
     quotes = mode == EXTRACTIVE and given.keys() <= EXTRACTS | DIRECT
+    quotes |= mode in NEED_LLM and asked_of(question) == ([], True)
     if quotes and not any(map(options.get, POSTPROCESSORS)):
         retrieving = {k: v for k, v in options.items() if k not in DIRECT | POSTPROCESSORS}
         answer = _quoted(table, load, question, given, retrieving)

@@ -63,6 +63,8 @@ class Connection:
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
+        if not uri:
+            raise InputError("The index is an empty string; use '.' for the working directory.")
         if any(category(character) in ("Cc", "Cs") for character in self._database):
             raise InputError(
                 f"LanceDB cannot open a folder with such a name: {self._database!r}; "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
+from hierindex.core.identity import wholes
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
@@ -30,10 +31,10 @@ from hierindex.store.filters import (
     Prefilter,
     by_ids,
     having,
-    of_documents,
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
+from hierindex.text.display import counted
 
 if TYPE_CHECKING:
     from lancedb.query import LanceQueryBuilder
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Read = TypeVar("Read", bound="Snapshot")
 BATCH = 8192  # rows
+MOST_PARTS = 10  # of a mailbox that an error names
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
@@ -407,11 +409,14 @@ class Snapshot:
         """
         if found := self.nodes_named(start):
             return found[0]
-        if self.count(of_documents([start])):
-            raise NotFoundError(
-                f"No node has exactly the text of the document {start!r}; `hierindex outline --of "
-                f"{quote(start)}` shows its parts."
-            )
+        rows = self.select("documents", where=self.of_each_document)["documents"].to_pylist()
+        if parts := sorted({each for row in rows for each in row if start in wholes(each)}):
+            of = f"No node has exactly the text of the document {start!r}"
+            if start not in parts:  # a mailbox
+                more = f" and {len(parts) - MOST_PARTS:,} more" if parts[MOST_PARTS:] else ""
+                named = ", ".join(map(repr, parts[:MOST_PARTS]))
+                of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}{more}"
+            raise NotFoundError(f"{of}; `hierindex outline {quote(start)}` shows its parts.")
         return self.nodes([self.id_beginning(start, or_document=True)])[0]
 
 

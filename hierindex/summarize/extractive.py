@@ -64,9 +64,18 @@ POINTS = re.compile(  # to what stands elsewhere
     r"|\bin this (?:section|chapter)\b",
     re.IGNORECASE,
 )
+LICENCE = re.compile(  # of the document itself
+    r"\u00a9 ?\d{4}|\ball rights reserved\b|\bpermission is hereby granted\b"
+    r"|\bwarrant(?:y|ies)(?: or conditions)? of any kind\b|\bimplied warrant(?:y|ies) of merchant"
+    r"|\badditionally licensed\b"
+    r"|\bredistribute it and/or modify\b|\bthis (?:book|code|document\w*|file|package|page|program"
+    r"|project|repository|site|software|text|work)\b.{,60}?\b(?:licen[sc]ed?|public domain)\b"
+    r"|\bsee (?:\w+ ){,3}license\b|\blicen[sc]e,? version \d|\bCC0\b|\bcreative commons\b",
+    re.IGNORECASE,
+)
 BOILERPLATE = re.compile(
-    r"\u00a9|\bcopyright\b|all rights reserved|\blicen[sc]ed? under\b|\bIS[BS]N\b|\bdoi\b|\w@\w+\."
-    r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
+    r"\u00a9|\bcopyright\b|\blicen[sc]ed? under\b|\bIS[BS]N\b|\bdoi\b|\w@\w+\.|https?://|\bwww\."
+    r"|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
 OPENINGS = re.compile(  # sections that tell what a document is about
@@ -98,9 +107,10 @@ def weight_of(sentence: Sentence, is_spoken: bool = False) -> float:
 
     Complete sentences of prose that can be understood alone weigh most. Sentences that refer to
     other text, questions, and sentences with few words of their own weigh less. Rows, captions and
-    stubs weigh less again, and front matter, reference lists, contents and code almost nothing.
-    Sentences of an abstract or introduction, and sentences with words of the titles above them,
-    weigh more. Of speech, sentences that falter or are about the speaker weigh less.
+    stubs weigh less again, and front matter, reference lists, contents, code and notices of a
+    licence almost nothing. Sentences of an abstract or introduction, and sentences with words of
+    the titles above them, weigh more. Of speech, sentences that falter or are about the speaker
+    weigh less.
 
     Notes
     -----
@@ -113,6 +123,8 @@ def weight_of(sentence: Sentence, is_spoken: bool = False) -> float:
     numbers = sum(word[0].isdigit() for word in words)
     n_words = len(words) - len(UNSPACED.findall(text)) / 2  # a word has about two characters
     if n_words < MIN_WORDS or 3 * numbers > len(words) or sentence.kind == "heading":
+        return STUB
+    if LICENCE.search(text):
         return STUB
     if sentence.kind not in PROSE:
         return PART

@@ -239,7 +239,7 @@ def with_title(title: str, text: str) -> str:
 
 
 def joined(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> tuple[str, list[int]]:
-    r"""Join sentences to a text; return it and the start of each sentence.
+    r"""Join sentences to a text, each record on its own line; return it and their starts.
 
     Parameters
     ----------
@@ -264,7 +264,8 @@ def joined(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> tuple[st
     for name, of in told.items():
         text = f"{name}: " if name and of else name
         for i in of:
-            text += " " if i != of[0] else ""
+            is_record = sentences[i].kind == "record" and not name
+            text += ("\n" if is_record else " ") if i != of[0] else ""
             starts[i] = at + len(text)
             text += sentences[i].text
         lines.append(text)

@@ -75,10 +75,13 @@ def marks_of(text: str) -> list[Mark]:
     """Return the parts that are not displayed as stored, in order; styles come before nested parts.
 
     The marks of Markdown and reStructuredText are hidden, links and roles show their words, and the
-    lines of a paragraph are joined. Code and table rows are unchanged.
+    lines of a paragraph are joined. Code and table rows are unchanged. Several empty lines, as
+    between records, are shown as one.
     """
-    marks = list[Mark]()
+    marks, end = list[Mark](), 0
     for block in split_blocks(text):
+        if text.count("\n", end, block.start) > 2:
+            marks.append(Mark(end, block.start, BETWEEN))
         start, end = block.start, block.end
         part = text[start:end]
         if not block.prose:

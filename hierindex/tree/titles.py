@@ -265,7 +265,10 @@ def _first_words(node: Node) -> str:
         return first_words(lines[0])
     said = (SPEAKER.sub("", line) for line in lines)
     telling = (line for line in said if len(tokens(line)) >= MIN_WORDS)
-    return first_words(next(telling, "")) or first_words(node.text)
+    text = " ".join((next(telling, "") or node.text).split())
+    if len(text) <= MAX_TITLE:
+        return text
+    return f"{first_words(text, MAX_TITLE - 2).rstrip(' ,:;')} …"
 
 
 def _sizes_of_sections(chunks: Chunks) -> Counter[tuple[str, str]]:

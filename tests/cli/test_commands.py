@@ -9,6 +9,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -200,10 +201,59 @@ def test_outline(hierindex, index, folder) -> None:
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])
 
-    asked = told("--of", "storm.txt", "--question", "What was broken?", "--json")[1]
+    asked = told("storm.txt", "--question", "What was broken?", "--json")[1]
     assert {c["document"] for n in json.loads(asked)["nodes"] for c in n["citations"]} == {
         "storm.txt"
     }
+
+
+@pytest.fixture
+def mixed(hierindex, tmp_path, monkeypatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command on an index of a mailbox, two web pages and a table."""
+    monkeypatch.chdir(tmp_path)
+    mails = [
+        f"From ada@x.org Mon Nov  2 08:05:00 2026\nSubject: Mail {n}\n\nThe ferry sank in {n}.\n\n"
+        for n in range(1900, 1912)
+    ]
+    picture = "<nav>To all pages</nav><p>The bridge was closed.</p>"
+    files = {
+        "box.mbox": "".join(mails),
+        "a.html": picture,
+        "b.html": f'{picture}<p><img src="a.png" alt="The bridge"></p>',
+        "table.csv": "town,beams\n" + "".join(f"Town {n},{n} of oak\n" for n in range(90)),
+    }
+    (tmp_path / "files").mkdir()
+    for name, text in files.items():
+        (tmp_path / "files" / name).write_text(text)
+    assert hierindex("build", "files", "--index", "mixed")[0] == 0
+    return lambda *args: hierindex(*args, "--index", "mixed")
+
+
+def test_a_mailbox_consists_of_e_mails(mixed) -> None:
+    for command in "show", "tree":
+        status, out, err = mixed(command, "box.mbox")
+        assert (status, out) == (2, "")
+        assert "'box.mbox' consists of 12 documents: 'box.mbox#Mail 1900" in err
+        assert err.endswith(" and 2 more; `hierindex outline box.mbox` shows its parts.\n")
+    status, out, err = mixed("outline", "box.mbox")
+    assert (status, err) == (0, "")
+    assert out.count("The ferry sank in") == 12
+
+
+def test_one_empty_line_is_between_the_rows_of_a_table(mixed) -> None:
+    shown = mixed("show", "table.csv", "--source")[1]
+    assert "\n\ntown: Town 3; beams: 3 of oak\n\ntown: Town 4;" in shown
+    assert "\n\n\n" not in shown
+    answer = mixed("query", "Which town has 44 of oak?")[1]
+    assert "town: Town 44; beams: 44 of oak" in answer
+    assert "\n\n\n" not in answer
+
+
+def test_menus_are_counted_after_what_else_was_not_read(mixed) -> None:
+    *_, picture, menus = mixed("info")[1].splitlines()
+    assert picture == "Not read of b.html: 1 picture."
+    assert menus == "Not read of 2 files: words in menus, headers and footers."
+    assert "\n4 of 4 files read, 1 document in part.\n" in mixed("build", "files", "--replace")[1]
 
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2067[bold]"
@@ -430,9 +480,11 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
 
 
 def test_a_number_that_no_passage_has_is_named(hierindex, index) -> None:
-    question = ("query", "Which enzyme splits 1234 in Xanadu?", "--index", index)
-    assert json.loads(hierindex(*question, "--json")[1])["missing"] == ["enzyme", "1234", "Xanadu"]
-    assert "\nNot found: enzyme, 1234, Xanadu\n" in hierindex(*question)[1]
+    question = ("Which enzyme splits 1234 in Xanadu?", "--index", index)
+    missing = ["enzyme", "1234", "Xanadu"]
+    assert json.loads(hierindex("query", *question, "--json")[1])["missing"] == missing
+    for command in ("query", "compare"):
+        assert "\nNot found: enzyme, 1234, Xanadu\n" in hierindex(command, *question)[1]
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])
@@ -493,6 +545,10 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     assert (status, err) == (0, "")
     assert re.fullmatch(rf"Nothing has changed: 2 documents, generation {n_before}, .*\n", out)
     assert hierindex("update", "--index", "index", "--dry-run")[1].startswith("Nothing would")
+    build = partial(hierindex, "build", folder, "--index", "index", "--chunk-size", 64)
+    same = f"Nothing has changed: 2 documents, generation {n_before}, "
+    assert build()[1].startswith(same)
+    assert build("--dry-run")[1].startswith("Nothing would change")
     (folder / "calm.md").rename(folder / "quiet.md")
     (folder / "new.txt").write_text("The keeper slept through the day. Nothing happened at all.")
     told = json.loads(hierindex("update", "--dry-run", *other)[1])
@@ -675,6 +731,8 @@ def test_a_dry_run_says_what_a_build_takes(hierindex, build, server) -> None:
     assert f"\nllm calls: {n_calls}, prompt" in build("--dry-run")[1]
     assert json.loads(build("--json")[1])["usage"]["llm_calls"] == n_calls == len(server.requests)
     assert json.loads(hierindex("info", "--index", "L", "--json")[1])["summarizer"] == "m"
+    again = json.loads(build("--dry-run", "--replace", "--json")[1])["usage"]
+    assert (again["llm_calls"], again["cached_summaries"]) == (0, n_calls)
 
 
 def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, server) -> None:
@@ -763,12 +821,12 @@ def test_demo(hierindex, monkeypatch) -> None:
     asked = {"sklearn.manifold.md", "sklearn.neighbors.md", "sklearn.impute.md"}
     few = [document for document in documents if document.doc_id in asked]
     monkeypatch.setattr("hierindex.demo.demo_documents", lambda: few)
-    for _ in range(2):
+    for n_tables in (1, 0):  # the second time, nothing has changed
         status, out, err = hierindex("demo")
         assert (status, err) == (0, "")
         for answered in ("sklearn.manifold › TSNE", "LocalOutlierFactor", "sklearn.impute\n"):
             assert answered in out
-        assert out.count("level  nodes  tokens") == 1
+        assert out.count("level  nodes  tokens") == n_tables
 
 
 def closed_port() -> int:
@@ -799,8 +857,16 @@ BAD_COMMANDS = {
     "query ? --index index --where file_nam=storm.txt": "'file_nam'; the nearest is file_name;",
     "query ? --index index --stream --json": "--stream and --json",
     "compare ? --index index --response-mode essay": "response_mode",
+    "compare ? --index index --where level=1": "No chunk has the key 'level'",
+    "build letters --index ''": "an empty string",
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
+    "export json --index index --to letters/calm.md": "'letters/calm.md'",
+    "outline --index index --budget much": "--budget is invalid: it must be a whole number, got",
+    "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
+    "report --index index --out x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
+    "rollback first --index index": "N is invalid: it must be a whole number, got 'first'",
+    "export pdf --index index --to x": "FORMAT is invalid: 'pdf' is not one of 'document-sum",
     "export document-summary --index index --to letters": "'letters'",
 }
 """Command lines, and what their errors name."""

@@ -27,7 +27,7 @@ generations --index i --json
 verify --index i
 tree --index i
 tree --index i --depth 1 --json
-outline --index i --budget 200 --of log.md --question bridge --json
+outline log.md --index i --budget 200 --question bridge --json
 query 'Who did not vote?' --index i
 query 'Who did not vote?' --index i --json
 query 'Who did not vote?' --index i --level documents --by dense --json
@@ -73,7 +73,7 @@ query bridge --index i --response-mode fine
 query bridge --index i --no-such-flag
 show zz --index i
 outline --index i --budget 1
-outline --index i --of absent
+outline absent --index i
 export xml --index i --to x
 rollback 99 --index i
 delete absent --index i

@@ -87,6 +87,18 @@ def test_all_documents_are_listed_and_nothing_else(index, question):
     assert str(engine.query(question)).strip() == answer.answer
 
 
+@pytest.mark.parametrize("question", ["list all documents", "How many documents are there?"])
+def test_a_list_of_documents_asks_no_language_model(index, question):
+    with serve(lambda prompt: "Many. [1]") as server:
+        shown = list[str]()
+        for show in (None, shown.append):
+            answer = index.ask(question, llm=llm_of(server), show=show)
+            assert (answer.answer_kind, answer.usage.llm_calls) == ("extractive", 0)
+            assert answer.answer.startswith("7 documents:")
+        assert "".join(shown) == answer.answer
+        assert server.requests == []
+
+
 def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
     many = [Document(id_=f"{i:02}", text=f"Note {i}.", metadata={"n": i}) for i in range(50)]
     titled = Document(id_="a.md", text="Sheep.", metadata={"title": "On sheep", "n": 99})
