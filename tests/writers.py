@@ -9,10 +9,10 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from hierindex.tree.hierarchy import Hierarchy
 from processes import process
 
 from hierindex.store import table
+from hierindex.tree.hierarchy import Hierarchy
 
 PATIENCE = 60.0  # seconds that a writer may say nothing
 STAGES: dict[str, list[tuple[Any, str]]] = {
