@@ -90,12 +90,7 @@ def _as_markdown(found: re.Match[str]) -> str:
     """Return code as it is, nothing for a comment, and an HTML table as Markdown or as records."""
     if found["ticks"]:
         return found[0]
-    rows = list[str]()
-    for line in html_lines(found[0]) if not found[0].startswith("<!--") else ():
-        is_row = " | " in line and not line.startswith("\n")
-        rows.append(f"| {line} |" if is_row else line)
-        if is_row and not any(row.startswith("|---") for row in rows):
-            rows.append("|---" * (1 + line.count(" | ")) + "|")
+    rows = [] if found[0].startswith("<!--") else html_lines(found[0])
     return "\n".join(["", *rows, ""]) if rows else ""
 
 
