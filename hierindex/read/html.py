@@ -75,7 +75,7 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     for line in page.lines:
         if id(line) not in kept:
             why = UNSEEN_WORDS if line.inside & kinds.UNSEEN else AROUND
-            page.left_out[why] += sum(word.strip("|") != "" for word in line.text.split())
+            page.left_out[why] += sum(word.strip("|-") != "" for word in line.text.split())
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
     return Reading(text, metadata, headings)
@@ -174,7 +174,7 @@ class _Page:
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._marks: dict[Element, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
-        self._rows: list[list[Cell]] = []  # of the open table
+        self._rows: list[list[Cell]] | None = None  # of the open table
         self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
@@ -272,15 +272,17 @@ class _Page:
         return next((text[-1] for text in parts if text), "")
 
     def _read_table(self, element: Element, around: _Around) -> None:
-        outer, self._rows = self._rows, []
+        rows = list[list[Cell]]()
+        outer, self._rows = self._rows, rows
         self._inside(element, around)
         self._end_line(around)
-        lines, self._room = html_table(self._rows, self._room)
-        self.lines += lines
         self._rows = outer
+        lines, self._room = html_table(rows, self._room)
+        self.lines += lines
 
     def _read_row(self, element: Element, around: _Around) -> None:
-        self._rows.append([])
+        if self._rows is not None:
+            self._rows.append([])
         self._inside(element, around)
         self._end_line(around)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from operator import and_, or_
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -164,11 +164,10 @@ class HtmlRow(NamedTuple):
     columns: Row
     is_header: bool
 
-    def kind(self) -> tuple[bool, int]:
-        """Return whether it can be a line of a table, and whether it may be left out."""
+    def is_plain(self) -> bool:
+        """Return whether it can be a line of a table."""
         is_block = any(line.level or line.inside & PRE for line in self.lines)
-        is_plain = not is_block and sum(len(line.text) for line in self.lines) <= MAX_ROW
-        return is_plain, _kinds(self.lines) & APART
+        return not is_block and sum(len(line.text) for line in self.lines) <= MAX_ROW
 
 
 def span(cell: Element, name: str) -> int:
@@ -195,27 +194,30 @@ def html_table(cells: Sequence[Sequence[Cell]], room: int) -> tuple[list[Line], 
     rows, room = _spanned(cells, room)
     found, heads = list[Line](), list[Row]()
     for run in _runs(row for row in rows if row.lines):
-        lines = [line for row in run for line in row.lines]
-        if not run[0].kind()[0]:
-            found += lines
+        if not run[0].is_plain():
+            found += (line for row in run for line in row.lines)
             continue
-        columns = [row.columns for row in run]
-        if run[0].is_header:
-            heads = columns[: sum(1 for _ in takewhile(lambda row: row.is_header, run))]
-        else:
-            columns = [*heads, *columns]
+        named = [row.columns for row in run if row.is_header]
+        heads = named or heads
+        columns = [*heads, *(row.columns for row in run[len(named) :])]
+        below = [line for row in run[len(named) :] or run for line in row.lines]
+        inside = _kinds(below) | PRE
         for block in table_blocks(columns, len(heads), has_head=bool(heads)):
             text = f"\n{block}\n" if block.startswith("\n") else block  # records
             text = text.lstrip("\n") if found and found[-1].text.endswith("\n\n") else text
-            found.append(Line(text, _kinds(lines) | PRE, region=lines[0].region))
+            found.append(Line(text, inside, region=below[0].region))
     return found, room
 
 
 def _runs(rows: Iterable[HtmlRow]) -> Iterator[list[HtmlRow]]:
-    """Yield runs of rows of one kind; a header begins another run."""
+    """Yield runs of headers and the rows below them, which are plain and left out together."""
     run = list[HtmlRow]()
     for row in rows:
-        if run and (row.kind() != run[-1].kind() or row.is_header > run[-1].is_header):
+        if run and (
+            row.is_plain() != run[-1].is_plain()
+            or row.is_header > run[-1].is_header
+            or (_kinds(row.lines) ^ _kinds(run[-1].lines)) & APART * (not run[-1].is_header)
+        ):
             yield run
             run = []
         run.append(row)

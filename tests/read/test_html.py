@@ -513,3 +513,7 @@ def test_pictures_of_the_content_are_counted(read_one, html, left_out):
 def test_a_page_of_a_picture_says_so(written):
     with pytest.raises(SourceError, match=r"a.html has no text, but 1 picture"):
         read_documents(written({"a.html": "<p><img src=a alt='A map'>"}))
+
+
+def test_rows_outside_of_tables_keep_their_lines(read):
+    assert read("<p>a<tr><td>b<td>c<tr><td>d</tr><p>e").text == "a\nb\nc\nd\ne"
