@@ -213,11 +213,9 @@ def _runs(rows: Iterable[HtmlRow]) -> Iterator[list[HtmlRow]]:
     """Yield runs of headers and the rows below them, which are plain and left out together."""
     run = list[HtmlRow]()
     for row in rows:
-        if run and (
-            row.is_plain() != run[-1].is_plain()
-            or row.is_header > run[-1].is_header
-            or (_kinds(row.lines) ^ _kinds(run[-1].lines)) & APART * (not run[-1].is_header)
-        ):
+        last = run[-1] if run else row
+        is_apart = (_kinds(row.lines) ^ _kinds(last.lines)) & APART and not last.is_header
+        if is_apart or row.is_plain() != last.is_plain() or row.is_header > last.is_header:
             yield run
             run = []
         run.append(row)
