@@ -38,7 +38,8 @@ LENGTH = 0.01  # discount of the words of the question for each word of a unit
 DEFINED = 0.5  # added to a unit that emphasises words of the question, as definitions do
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
-ASIDE = 0.5  # penalty of front matter, references, contents and furniture
+ASIDE = 0.5  # penalty of front matter, references, contents, furniture, and other subjects
+UNSAID = 0.2  # penalty of headings and code, which say less than sentences
 NEAR = 0.6  # minimum score of a passage, relative to the best
 SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
 CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
@@ -88,7 +89,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
     aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
-    scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
+    scores = words - ASIDE * aside - UNSAID * np.isin(kinds, ["code", "heading"])
+    scores -= RANK * place[[unit.node for unit in units]]
     most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
     near = np.argsort(-scores, kind="stable")[:most]
     S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
@@ -98,15 +100,18 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     likeness = scale.shares(S @ q)
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
-    least = min(scores[near[0]], NEAR * scores[near[0]])
-    passages = _windows(units, nodes, near[scores[near] >= least], budget)
     known = [asked.stems(text_about(node)) for node in nodes]
-    shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
-    lacking = asked.lacks(asked.stems(" ".join(shown)))
+    named = np.array([not asked.names.isdisjoint(known[units[i].node]) for i in near])
+    scores[near] -= ASIDE * (named.any() & ~named)
+    best = near[np.argsort(-scores[near], kind="stable")]
+    least = min(scores[best[0]], NEAR * scores[best[0]])
+    passages = _windows(units, nodes, best[scores[best] >= least], budget)
+    shown = [asked.stems(f"{matched_words(of.metadata, p.lead)} {p.text}") for of, p in passages]
+    lacking = asked.lacks(set().union(*shown))
     if across := asked.across(nodes[units[near[0]].node]):
         lacking &= asked.numbers
-    elif likeness.max() < SURE:
-        absent = asked.words.difference(*known)
+    else:
+        absent = _absent(asked, shown, known, is_sure=likeness.max() >= SURE)
         lacking |= _important(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
@@ -121,6 +126,21 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
             if asked.stem(word) in lacking and not UNSPACED.search(word)
         ),
     )
+
+
+def _absent(
+    asked: QuestionWords, shown: list[set[str]], known: list[set[str]], *, is_sure: bool
+) -> frozenset[str]:
+    """Return the words that no text about the subject of a question has, or no text at all.
+
+    The subject are the names in the question, and the texts about it the passages with most names.
+    If a sentence is very similar to the question, only words of texts without a name are absent.
+    """
+    most = max(len(asked.names & stems) for stems in shown)
+    of_subject = [stems for stems in shown if len(asked.names & stems) == most] if most else known
+    absent = asked.words.difference(*of_subject)
+    others = [stems for stems in known if most and asked.names.isdisjoint(stems)]
+    return absent.intersection(*([set().union(*others)] if is_sure else []))
 
 
 def _important(
