@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.identity import name_of
-from hierindex.retrieve.named import ORDINARY, titles_of_documents
+from hierindex.retrieve.named import NAMES, ORDINARY, titles_of_documents
 from hierindex.retrieve.search import Search, cuts
 from hierindex.store.search import having
 from hierindex.text.display import counted
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 MAX_LISTED = 10  # documents that the text of a listing names
 MAX_TITLES = 40  # of a listing of all documents
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
-NAMES = (  # nouns that name any document
-    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
-    r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
-    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
-    r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
-)
 DOCUMENT = re.compile(r"documents?|files?|dokumente?n?|datei(?:en)?|archivos?|documentos?", re.I)
 EVERY = frozenset(  # words of questions for all documents
     "a all alle are available collection contain contains da contiene contienen der die do does "
@@ -125,7 +119,8 @@ def listing(search: Search) -> Listing | None:
         of = f"{counted(len(documents), 'document')} ({chunks})"
         has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
         but = f", but not {_joined(beside, 'or')}" if beside else ""
-        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
+        named = shortened([f"{document} ({n:,})" for document, n in documents.items()])
+        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {named}")
     text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."
     return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 
@@ -176,10 +171,10 @@ def _numbers(chunks: "pa.Table") -> Counter[str]:
     return Counter(sorted(each for of in chunks["documents"].to_pylist() for each in of))
 
 
-def _named(documents: Mapping[str, int]) -> str:
-    named = [f"{document} ({n:,})" for document, n in documents.items()]
-    more = f" and {len(named) - MAX_LISTED:,} more" if len(named) > MAX_LISTED else ""
-    return f"{', '.join(named[:MAX_LISTED])}{more}"
+def shortened(names: Sequence[str]) -> str:
+    """Return the first ten names, and the number of the others."""
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    return f"{', '.join(names[:MAX_LISTED])}{more}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:
