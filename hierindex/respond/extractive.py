@@ -12,7 +12,7 @@ from hierindex.models.embedder import Embedder, EmbedLike, unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, listing_text, seconds_of, sources_of
+from hierindex.respond.answer import Answer, Passage, listing_texts, seconds_of, sources_of
 from hierindex.respond.evidence import QuestionWords, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, passage_of, units_of, window
@@ -255,7 +255,7 @@ class Extractive:
         question = retrieved.question.text
         if not has_content(question):
             return Extract([], refused=True)
-        if asked_of(question) == ([], True):  # for all documents; the listing answers
+        if asked_of(question) == ([], True, True):  # for all documents; the listing answers
             return Extract([], 1.0)
         found = extract(retrieved, self.embedder, self._budget)
         refused = not found.passages or found.score < self._min_score
@@ -271,7 +271,7 @@ class Extractive:
         If the documents that a question names do not answer it, other documents may. A question for
         the documents that contain some words is answered by passages with these words.
         """
-        watch, (words, for_documents) = Stopwatch(), asked_of(question)
+        watch, (words, for_documents, _) = Stopwatch(), asked_of(question)
         with watch("embed"):
             asked = retrieval.embedded((for_documents and " ".join(words)) or question)
         with watch("search"):
@@ -286,10 +286,11 @@ class Extractive:
             known = source_scores(retrieved, self.embedder.embed_model)
             listing = retrieval.listing(question, retrieved.snapshot)
             refusal = no_answer(retrieval) if has_content(question) else NO_QUESTION
-            text = f"{said}{extracted.answer(refusal)}"
+            before, after = listing_texts(question, listing, extracted.refused)
+            text = f"{before}{said}{extracted.answer(refusal)}{after}".strip()
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=f"{text}{listing_text(listing, extracted.refused)}".strip(),
+            answer=text,
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),

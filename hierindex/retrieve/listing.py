@@ -44,6 +44,7 @@ ASKS = re.compile(
 """The words of a question that say that it counts or lists, in English, German and Spanish."""
 
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
+PLURAL = "s", "en", "te"  # of a noun in `NAMES`
 WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 
 
@@ -51,11 +52,13 @@ class Asked(NamedTuple):
     """The words that a question counts or lists, and whether it asks for documents with them.
 
     There are no words if the question does neither, or has only words without content, or asks for
-    all documents: then `for_documents` is true.
+    all documents: then `for_documents` is true. `for_several` is true if the documents are asked
+    for in the plural, so that a list of them is an answer.
     """
 
     words: list[str]
     for_documents: bool
+    for_several: bool
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def listing(search: Search) -> Listing | None:
         None if the question does not count or list, or has no words but question words and does
         not ask for all documents.
     """
-    asked, for_documents = asked_of(search.question)
+    asked, for_documents, _ = asked_of(search.question)
     if not asked:
         return _every_document(search) if for_documents else None
     words, absent, rows = asked, list[str](), _chunks(search, asked)
@@ -136,12 +139,13 @@ def asked_of(question: str) -> Asked:
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
     words = {word.lower(): word for word in rest if word not in names}
     if names and words.keys() <= EVERY and DOCUMENT.fullmatch(names[0]):
-        return Asked([], True)
+        return Asked([], True, True)
     words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
-        return Asked([], False)
+        return Asked([], False, False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
-    return Asked(telling or [*words.values()], bool(names))
+    several = any(name.lower().endswith(PLURAL) for name in names)
+    return Asked(telling or [*words.values()], bool(names), several)
 
 
 def _every_document(search: Search) -> Listing:
