@@ -77,7 +77,6 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
 }
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-MAX_ERROR = 300  # characters of another library's error
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -200,8 +199,7 @@ def _with_listing(response: RESPONSE_TYPE, query: QueryBundle, listing: Listing)
     if isinstance(response, Response):
         response.response = f"{before}{response.response or ''}{after}"
     elif isinstance(response, StreamingResponse):
-        pieces = chain([before], response.response_gen, [after])
-        response.response_gen = (piece for piece in pieces if piece)
+        response.response_gen = (x for x in chain([before], response.response_gen, [after]) if x)
     return response
 
 

@@ -131,10 +131,11 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
 def _absent(
     asked: QuestionWords, shown: list[set[str]], known: list[set[str]], *, is_sure: bool
 ) -> frozenset[str]:
-    """Return the words that no text about the subject of a question has, or no text at all.
+    """Return the words of a question that no text about its subject contains.
 
-    The subject are the names in the question, and the texts about it the passages with most names.
-    If a sentence is very similar to the question, only words of texts without a name are absent.
+    The subject is what the question names, and the texts about it are the passages with most of
+    the names. If there are none, all nodes are searched for the words. If a sentence is very
+    similar to the question, only words count that other nodes contain.
     """
     most = max(len(asked.names & stems) for stems in shown)
     of_subject = [stems for stems in shown if len(asked.names & stems) == most] if most else known
@@ -196,12 +197,8 @@ def _windows(
             break
         if n_tokens > room or units[run[1]].kind == "heading":
             continue
-        taken.update(range(run[0], run[1] + 1))
-        taken.update(
-            j
-            for j, each in enumerate(units)
-            if each.n_words >= SENTENCE and each.text in passage.text
-        )
+        again = (j for j, u in enumerate(units) if u.n_words >= SENTENCE and u.text in passage.text)
+        taken.update(range(run[0], run[1] + 1), again)
         found.append((nodes[unit.node], passage))
         best.append(unit.text)
         room -= n_tokens

@@ -144,8 +144,7 @@ def asked_of(question: str) -> Asked:
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False, False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
-    several = any(name.lower().endswith(PLURAL) for name in names)
-    return Asked(telling or [*words.values()], bool(names), several)
+    return Asked(telling or [*words.values()], bool(names), " ".join(names).endswith(PLURAL))
 
 
 def _every_document(search: Search) -> Listing:

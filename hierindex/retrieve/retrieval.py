@@ -366,17 +366,17 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
     documents, rest, unknown, files = named(search.question, search.snapshot)
+    vector = search.embedding
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        if about_the_whole(rest, vector, model):
-            said = f"an outline of {shortened(documents)}, which the question names"
-            return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole = about_the_whole(search.question, search.embedding, model)
-    is_whole = is_whole and not asked_of(search.question).for_documents
-    if is_whole and unknown and not documents:
-        return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
-    if is_whole:
+    if about_the_whole(rest, vector, model) and not asked_of(search.question).for_documents:
+        if documents:
+            said = f"{shortened(documents)}, which the question names: {READS}"
+            return Choice(True, f"{where} for an outline of {said}", documents)
+        if unknown:
+            said = f"{shortened(unknown)}: no such document"
+            return Choice(True, f"{where} for an outline of {said}", ())
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
     of = f" of {shortened(files)}, which the question names," if files else ""
