@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from hierindex.models.record import Call, Usage, llm_tokenizer
 from hierindex.node import SHOWN, Node
 from hierindex.progress import Stopwatch
-from hierindex.retrieve.listing import Listing
+from hierindex.retrieve.listing import Listing, asked_of
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.text.display import answer_html, answer_text, counted
 from hierindex.unsafe import beginning, visible
@@ -242,12 +242,17 @@ class Answer:
         return answer_html(self.to_json())
 
 
-def listing_text(listing: Listing | None, refused: bool) -> str:
-    """Return the text that a listing adds to the end of an answer, or ""."""
+def listing_texts(question: str, listing: Listing | None, refused: bool) -> tuple[str, str]:
+    """Return the text that a listing adds before an answer, and the text that it adds after it.
+
+    The list comes first if the question asks for it: it is complete, other than the answer.
+    """
     if listing is None:
-        return ""
+        return "", ""
+    if asked_of(question).for_several and not refused:
+        return f"{listing.text}\n\n", ""
     partial = "" if refused or not listing.words else "This answer may not be complete. "
-    return f"\n\n{partial}{listing.text}"
+    return "", f"\n\n{partial}{listing.text}"
 
 
 def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:

@@ -76,7 +76,7 @@ def ask(
     mode = choose_mode(response_mode, llm)
     given = options.pop("synthesizer", None) or {}
     quotes = mode == EXTRACTIVE and given.keys() <= EXTRACTS | DIRECT
-    quotes |= mode in NEED_LLM and asked_of(question) == ([], True)
+    quotes |= mode in NEED_LLM and asked_of(question).is_for_all
     if quotes and not any(map(options.get, POSTPROCESSORS)):
         retrieving = {k: v for k, v in options.items() if k not in DIRECT | POSTPROCESSORS}
         answer = _quoted(table, load, question, given, retrieving)

@@ -294,10 +294,8 @@ class CitationCheck:
         for group, of, each in zip(groups, sources, verdicts, strict=True):
             for claim, verdict in zip(group, each, strict=True):
                 number, source = of[verdict.sources[0]]
-                node, by = (
-                    from_text_node(known[number].node),
-                    "model" if claim.cites else "hierindex",
-                )
+                node = from_text_node(known[number].node)
+                by = "model" if claim.cites else "hierindex"
                 marked = {"node": node.id, "supported": not verdict.fault, "by": by}
                 citation = citation_of(node, source.quote, source.quote, **marked)
                 marks.append((claim, None if verdict.fault and not claim.cites else citation))

@@ -18,7 +18,7 @@ from hierindex.respond.answer import (
     Citation,
     Passage,
     Source,
-    listing_text,
+    listing_texts,
     seconds_of,
     sources_of,
 )
@@ -110,7 +110,8 @@ def answered(
     refused = metadata.get("refused", not found.nodes)
     listing = Listing(**metadata["listing"]) if "listing" in metadata else None
     if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
-        text = f"{metadata['answer']}{listing_text(listing, refused)}"
+        before, after = listing_texts(question.text, listing, refused)
+        text = f"{before}{metadata['answer']}{after}"
     retrieved, scores = retrieved_of(question, nodes), found.scores
     if any(node.node_id not in scores for node in nodes):  # of other documents
         scores = source_scores(retrieved, retrieval.embed_model)

@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import asdict
 from functools import partial
 from inspect import signature
+from itertools import chain
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -36,7 +37,7 @@ from llama_index.core.settings import Settings
 from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike, as_llm, with_retries
 from hierindex.node import Found
-from hierindex.respond.answer import listing_text
+from hierindex.respond.answer import listing_texts
 from hierindex.respond.asking import (
     COMPACT,
     COMPACT_TEMPLATES,
@@ -76,7 +77,6 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
 }
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-MAX_ERROR = 300  # characters of another library's error
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -85,7 +85,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
     their document than from chunks by rank. If there are postprocessors, nodes are read in the
     order of their results. An answer to a question that counts or lists ends with the text of a
-    `Listing`; its fields are in `listing` in the metadata.
+    `Listing`, or begins with it if documents are counted or listed; its fields are in `listing` in
+    the metadata.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if isinstance(response, Response) and _is_refused(response):
             response.response = no_answer(self.retrieval)
             response = self._of_others(query_bundle) or response
-        return response if listing is None else _with_listing(response, listing)
+        return response if listing is None else _with_listing(response, query_bundle, listing)
 
     async def asynthesize(
         self,
@@ -191,15 +192,14 @@ def _is_refused(response: RESPONSE_TYPE) -> bool:
     return bool((response.metadata or {}).get("refused"))
 
 
-def _with_listing(response: RESPONSE_TYPE, listing: Listing) -> RESPONSE_TYPE:
-    """Add a listing to the metadata of a response, and its text below the response's."""
-    text = listing_text(listing, _is_refused(response))
+def _with_listing(response: RESPONSE_TYPE, query: QueryBundle, listing: Listing) -> RESPONSE_TYPE:
+    """Add a listing to the metadata of a response, and its text before or after the response's."""
+    before, after = listing_texts(query.query_str, listing, _is_refused(response))
     response.metadata = {**(response.metadata or {}), "listing": asdict(listing)}
     if isinstance(response, Response):
-        response.response = f"{response.response or ''}{text}"
+        response.response = f"{before}{response.response or ''}{after}"
     elif isinstance(response, StreamingResponse):
-        pieces = response.response_gen
-        response.response_gen = (piece for part in (pieces, [text]) for piece in part)
+        response.response_gen = (x for x in chain([before], response.response_gen, [after]) if x)
     return response
 
 

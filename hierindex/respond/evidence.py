@@ -177,18 +177,16 @@ def source_scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     if retrieved.shares or about_the_whole(question.text, question.embedding, model):
         return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
     rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
-    if not rows:
+    vectors = {row["id"]: row["vector"] for row in rows}
+    nodes = [node for node, _ in found if node.id in vectors]
+    if not nodes:
         return {}
     q = unit_vectors([question.embedding])[0].astype(np.float64)
     Q, A, _ = known_vectors(model)
-    X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
-    shares = Scale.of(Q @ A.T).shares(cosines(X, q))
-    likeness = {row["id"]: float(share) for row, share in zip(rows, shares, strict=True)}
+    X = np.array([vectors[node.id] for node in nodes], dtype=np.float64)  # (n_nodes, n_dims)
+    likeness = Scale.of(Q @ A.T).shares(cosines(X, q))
     asked = QuestionWords.of(question.text)
     return {
-        node.id: asked.score(
-            likeness[node.id], [asked.stems(text_about(node))], across=asked.across(node)
-        )
-        for node, _ in found
-        if node.id in likeness
+        node.id: asked.score(share, [asked.stems(text_about(node))], across=asked.across(node))
+        for node, share in zip(nodes, likeness.tolist(), strict=True)
     }

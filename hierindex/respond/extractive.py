@@ -12,7 +12,7 @@ from hierindex.models.embedder import Embedder, EmbedLike, unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, listing_text, seconds_of, sources_of
+from hierindex.respond.answer import Answer, Passage, listing_texts, seconds_of, sources_of
 from hierindex.respond.evidence import QuestionWords, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, passage_of, units_of, window
@@ -38,7 +38,8 @@ LENGTH = 0.01  # discount of the words of the question for each word of a unit
 DEFINED = 0.5  # added to a unit that emphasises words of the question, as definitions do
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
-ASIDE = 0.5  # penalty of front matter, references, contents and furniture
+ASIDE = 0.5  # penalty of front matter, references, contents, furniture, and other subjects
+UNSAID = 0.2  # penalty of headings and code, which say less than sentences
 NEAR = 0.6  # minimum score of a passage, relative to the best
 SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
 CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
@@ -88,7 +89,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
     aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
-    scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
+    scores = words - ASIDE * aside - UNSAID * np.isin(kinds, ["code", "heading"])
+    scores -= RANK * place[[unit.node for unit in units]]
     most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
     near = np.argsort(-scores, kind="stable")[:most]
     S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
@@ -98,15 +100,18 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     likeness = scale.shares(S @ q)
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
-    least = min(scores[near[0]], NEAR * scores[near[0]])
-    passages = _windows(units, nodes, near[scores[near] >= least], budget)
     known = [asked.stems(text_about(node)) for node in nodes]
-    shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
-    lacking = asked.lacks(asked.stems(" ".join(shown)))
+    named = np.array([not asked.names.isdisjoint(known[units[i].node]) for i in near])
+    scores[near] -= ASIDE * (named.any() & ~named)
+    best = near[np.argsort(-scores[near], kind="stable")]
+    least = min(scores[best[0]], NEAR * scores[best[0]])
+    passages = _windows(units, nodes, best[scores[best] >= least], budget)
+    shown = [asked.stems(f"{matched_words(of.metadata, p.lead)} {p.text}") for of, p in passages]
+    lacking = asked.lacks(set().union(*shown))
     if across := asked.across(nodes[units[near[0]].node]):
         lacking &= asked.numbers
-    elif likeness.max() < SURE:
-        absent = asked.words.difference(*known)
+    else:
+        absent = _absent(asked, shown, known, is_sure=likeness.max() >= SURE)
         lacking |= _important(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
@@ -121,6 +126,22 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
             if asked.stem(word) in lacking and not UNSPACED.search(word)
         ),
     )
+
+
+def _absent(
+    asked: QuestionWords, shown: list[set[str]], known: list[set[str]], *, is_sure: bool
+) -> frozenset[str]:
+    """Return the words of a question that no text about its subject contains.
+
+    The subject is what the question names, and the texts about it are the passages with most of
+    the names. If there are none, all nodes are searched for the words. If a sentence is very
+    similar to the question, only words count that other nodes contain.
+    """
+    most = max(len(asked.names & stems) for stems in shown)
+    of_subject = [stems for stems in shown if len(asked.names & stems) == most] if most else known
+    absent = asked.words.difference(*of_subject)
+    others = [stems for stems in known if most and asked.names.isdisjoint(stems)]
+    return absent.intersection(*([set().union(*others)] if is_sure else []))
 
 
 def _important(
@@ -176,12 +197,8 @@ def _windows(
             break
         if n_tokens > room or units[run[1]].kind == "heading":
             continue
-        taken.update(range(run[0], run[1] + 1))
-        taken.update(
-            j
-            for j, each in enumerate(units)
-            if each.n_words >= SENTENCE and each.text in passage.text
-        )
+        again = (j for j, u in enumerate(units) if u.n_words >= SENTENCE and u.text in passage.text)
+        taken.update(range(run[0], run[1] + 1), again)
         found.append((nodes[unit.node], passage))
         best.append(unit.text)
         room -= n_tokens
@@ -235,7 +252,7 @@ class Extractive:
         question = retrieved.question.text
         if not has_content(question):
             return Extract([], refused=True)
-        if asked_of(question) == ([], True):  # for all documents; the listing answers
+        if asked_of(question).is_for_all:  # the listing answers
             return Extract([], 1.0)
         found = extract(retrieved, self.embedder, self._budget)
         refused = not found.passages or found.score < self._min_score
@@ -251,7 +268,7 @@ class Extractive:
         If the documents that a question names do not answer it, other documents may. A question for
         the documents that contain some words is answered by passages with these words.
         """
-        watch, (words, for_documents) = Stopwatch(), asked_of(question)
+        watch, (words, for_documents, _) = Stopwatch(), asked_of(question)
         with watch("embed"):
             asked = retrieval.embedded((for_documents and " ".join(words)) or question)
         with watch("search"):
@@ -266,10 +283,11 @@ class Extractive:
             known = source_scores(retrieved, self.embedder.embed_model)
             listing = retrieval.listing(question, retrieved.snapshot)
             refusal = no_answer(retrieval) if has_content(question) else NO_QUESTION
-            text = f"{said}{extracted.answer(refusal)}"
+            before, after = listing_texts(question, listing, extracted.refused)
+            text = f"{before}{said}{extracted.answer(refusal)}{after}".strip()
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=f"{text}{listing_text(listing, extracted.refused)}".strip(),
+            answer=text,
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),

@@ -115,12 +115,11 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
             1, min(MOST_OF_PART, round(10 * part.weight), len(part.best) // SENTENCES_PER_QUOTE)
         )
 
-    lines = [
+    lines = sorted(
         (n, -part.weight, i, first)
         for i, part in enumerate(parts)
         for n, first in enumerate(part.best[: most(part) if shares else 1])
-    ]
-    lines.sort()
+    )
     costs = budget.count([f"{leads[i] * (n == 0)} {units[first].text}" for n, _, i, first in lines])
     room, kept = budget.max_tokens, defaultdict[int, list[int]](list)
     if sum(costs[: len(parts)]) > room:

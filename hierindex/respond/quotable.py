@@ -57,8 +57,8 @@ class Extract:
 
     `more` describes what an overview leaves out, and `after_lead` separates leads from texts.
     `missing` has the numbers, names and quoted words of the question that are neither in the
-    passages nor in titles above them. If no sentence is very similar to the question, it also has
-    other important words that no node contains.
+    passages nor in titles above them. It also has other important words that no text about the
+    subject of the question contains.
     """
 
     passages: list[Passage]

@@ -46,9 +46,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
     row, which is scored by three things: the share of the question's words in it or in the titles
     above it (rare words weigh more), its similarity to the question, and the rank of its node. A
-    sentence that emphasises half of the words of the question, as a definition does, is preferred.
-    Passages with much lower scores than the best are not shown, and no fact is shown twice. Front
-    matter, references and tables of contents are quoted only if they match words of the question.
+    sentence that emphasises half of the words of the question, as a definition does, is preferred
+    to others, and a sentence to headings and code. If a node has one of the names in the question,
+    passages of nodes without any score less. Passages with much lower scores than the best are not
+    shown, and no fact is shown twice. Front matter, references and tables of contents are quoted
+    only if they match words of the question.
 
     A question about the whole index ("What is this about?") is answered by an overview: for each
     part in reading order its name, its share of the text if the nodes are an outline, and its best
@@ -63,7 +65,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
     `refused`, True if nothing answers the question; and `missing`: numbers, names and quoted words
     of the question that are neither in the passages nor in the titles above them, and other
-    important words of the question that no node contains.
+    important words of the question that no node contains, or no passage with the names in it.
 
     Parameters
     ----------

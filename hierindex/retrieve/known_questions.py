@@ -86,9 +86,7 @@ all-MiniLM-L6-v2 knows few of them.
 OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo".split())
 """Words that do not occur in such a question."""
 
-THRESHOLD = (
-    0.9  # of the similarity in `about_the_whole`; chosen on two thirds of the evaluation data
-)
+THRESHOLD = 0.9  # in `about_the_whole`; chosen on two thirds of the evaluation data
 
 ANSWERS = KnownPairs(
     """

@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.identity import name_of
-from hierindex.retrieve.named import ORDINARY, titles_of_documents
+from hierindex.retrieve.named import NAMES, ORDINARY, titles_of_documents
 from hierindex.retrieve.search import Search, cuts
 from hierindex.store.search import having
 from hierindex.text.display import counted
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 MAX_LISTED = 10  # documents that the text of a listing names
 MAX_TITLES = 40  # of a listing of all documents
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
-NAMES = (  # nouns that name any document
-    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
-    r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
-    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
-    r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
-)
 DOCUMENT = re.compile(r"documents?|files?|dokumente?n?|datei(?:en)?|archivos?|documentos?", re.I)
 EVERY = frozenset(  # words of questions for all documents
     "a all alle are available collection contain contains da contiene contienen der die do does "
@@ -50,6 +44,7 @@ ASKS = re.compile(
 """The words of a question that say that it counts or lists, in English, German and Spanish."""
 
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
+PLURAL = "s", "en", "te"  # of a noun in `NAMES`
 WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 
 
@@ -57,11 +52,18 @@ class Asked(NamedTuple):
     """The words that a question counts or lists, and whether it asks for documents with them.
 
     There are no words if the question does neither, or has only words without content, or asks for
-    all documents: then `for_documents` is true.
+    all documents: then `for_documents` is true. `for_several` is true if the documents are asked
+    for in the plural, so that a list of them is an answer.
     """
 
     words: list[str]
     for_documents: bool
+    for_several: bool
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether the question asks for all documents."""
+        return self.for_documents and not self.words
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def listing(search: Search) -> Listing | None:
         None if the question does not count or list, or has no words but question words and does
         not ask for all documents.
     """
-    asked, for_documents = asked_of(search.question)
+    asked, for_documents, _ = asked_of(search.question)
     if not asked:
         return _every_document(search) if for_documents else None
     words, absent, rows = asked, list[str](), _chunks(search, asked)
@@ -125,7 +127,8 @@ def listing(search: Search) -> Listing | None:
         of = f"{counted(len(documents), 'document')} ({chunks})"
         has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
         but = f", but not {_joined(beside, 'or')}" if beside else ""
-        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
+        named = shortened([f"{document} ({n:,})" for document, n in documents.items()])
+        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {named}")
     text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."
     return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 
@@ -141,12 +144,12 @@ def asked_of(question: str) -> Asked:
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
     words = {word.lower(): word for word in rest if word not in names}
     if names and words.keys() <= EVERY and DOCUMENT.fullmatch(names[0]):
-        return Asked([], True)
+        return Asked([], True, True)
     words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
-        return Asked([], False)
+        return Asked([], False, False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
-    return Asked(telling or [*words.values()], bool(names))
+    return Asked(telling or [*words.values()], bool(names), " ".join(names).endswith(PLURAL))
 
 
 def _every_document(search: Search) -> Listing:
@@ -176,10 +179,10 @@ def _numbers(chunks: "pa.Table") -> Counter[str]:
     return Counter(sorted(each for of in chunks["documents"].to_pylist() for each in of))
 
 
-def _named(documents: Mapping[str, int]) -> str:
-    named = [f"{document} ({n:,})" for document, n in documents.items()]
-    more = f" and {len(named) - MAX_LISTED:,} more" if len(named) > MAX_LISTED else ""
-    return f"{', '.join(named[:MAX_LISTED])}{more}"
+def shortened(names: Sequence[str]) -> str:
+    """Return the first ten names, and the number of the others."""
+    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
+    return f"{', '.join(names[:MAX_LISTED])}{more}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:

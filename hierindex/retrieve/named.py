@@ -2,26 +2,34 @@
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from operator import itemgetter
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from hierindex.core.identity import file_of, name_of, wholes
+from hierindex.core.identity import name_of, wholes
 from hierindex.node import TITLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters, of_documents, prefilter
 from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
-from hierindex.text.characters import folded
+from hierindex.text.characters import UNSPACED, folded
 from hierindex.text.words import EVERY_STOP_WORD
 
-MAX_DOCUMENTS = 10  # documents that a question names
 MOST_SIMILAR = 3  # documents whose names are similar to one
 LONGEST = 20  # words of a name
 INSTEAD = "it"  # "this document" makes any question one about the whole
+NAMES = (  # nouns that name any document
+    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
+    r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
+    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
+    r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
+)
+# Words around a name that say what it is, as in "the meeting ES2009a".
+BEFORE = re.compile(rf"(?:the )?(?:(?:{NAMES}|folder) )?$", re.IGNORECASE)
+AFTER = re.compile(rf" (?:{NAMES}|folder)\b", re.IGNORECASE)
 POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
@@ -49,19 +57,15 @@ class Named(NamedTuple):
 
 def named(question: str, snapshot: Snapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
-    names = names_of_documents(snapshot)
-    documents = {form: names[form] for _, _, form in _forms(question) if form in names}
-    for name, of in documents.items():
-        if len(of) > MAX_DOCUMENTS and len({*map(file_of, of)}) == 1:
-            documents[name] = []  # a mailbox, of which ten e-mails would be no answer
-    return named_in(question, documents)
+    return named_in(question, names_of_documents(snapshot))
 
 
 def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
-    """Find the documents that a question names, at most ten.
+    """Find the documents that a question names.
 
-    Some names are not recognised: names that are words for asking about a text, such as "overview";
-    a number or a word in lower case without its suffix; and names followed by "'s".
+    They are the documents with the most of the names, so "chapter 3 in north" names one document of
+    the folder "north". Some names are not recognised: words for asking about a text, such as
+    "overview"; a number without a suffix; the first word; and names followed by "'s".
 
     Parameters
     ----------
@@ -78,17 +82,20 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     >>> named_in("Give an overview of chapter-04.md.", documents).unknown
     ('chapter-04.md',)
     """
-    found, rest, at = dict[str, bool](), list[str](), 0  # found: whether by a file name or id
+    found, rest, at = dict[str, str](), list[str](), 0  # found: names by their forms
     for start, stop, form in _forms(question):
         if start >= at and form in documents and _is_name(question, start, stop):
-            found |= {each: _is_file(question[start:stop], each) for each in documents[form]}
-            rest += [question[at:start], INSTEAD]
-            at = stop
+            found[form] = question[start:stop]
+            rest += [BEFORE.sub("", question[at:start], count=1), INSTEAD]
+            at = kind.end() if (kind := AFTER.match(question, stop)) else stop
     rest.append(question[at:])
     others = (file for between_names in rest[::2] for file in FILE.findall(between_names))
     unknown = dict.fromkeys(file for file in others if _form(file) not in documents)
-    files = [document for document in found if found[document]][:MAX_DOCUMENTS]
-    return Named(tuple(found)[:MAX_DOCUMENTS], "".join(rest), tuple(unknown), tuple(files))
+    n_names = Counter(each for form in found for each in documents[form])
+    top = max(n_names.values(), default=0)
+    most = [each for each, n in n_names.items() if n == top]
+    files = [each for each in most if any(_is_file(name, each) for name in found.values())]
+    return Named(tuple(most), "".join(rest), tuple(unknown), tuple(files))
 
 
 def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:
@@ -116,10 +123,14 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return the ids of documents by their names.
 
     Names are ids, and the titles and file names in the metadata of documents' summaries: unchanged,
-    without folders, without the suffix, and without a leading number. They are written as words in
+    without folders, without the suffix, and without a leading number. A folder's name, with and
+    without the folders around it, is a name of all documents in it. Names are written as words in
     lower case, separated by spaces. Cached: for 100,000 documents, 5 s.
     """
-    given = {(whole, each) for each in snapshot.document_ids() for whole in wholes(each)}
+    given = set[tuple[str, str]]()
+    for each in snapshot.document_ids():
+        folders = PurePosixPath(each).parents[:-1]
+        given |= {(name, each) for name in (*wholes(each), *map(str, folders))}
     whole = prefilter(Filters((WHOLE,)))
     for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))
@@ -130,10 +141,8 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
         stem = SUFFIX.sub("", base)
         named |= {(each, document) for each in (name, base, stem, NUMBER.sub("", stem))}
     documents = defaultdict[str, list[str]](list)
-    for name, document in sorted(named, key=itemgetter(1)):
-        form = _form(name)
-        if document not in documents[form][-1:]:
-            documents[form].append(document)
+    for form, document in sorted({(_form(name), document) for name, document in named}):
+        documents[form].append(document)
     return dict(documents)
 
 
@@ -181,7 +190,6 @@ def _is_name(question: str, start: int, stop: int) -> bool:
     text = question[start:stop]
     if question.startswith(POSSESSIVE, stop) and not FILE.fullmatch(text):
         return False
-    if text.isalpha():
-        return start > 0 and text[0].isupper()
     words = set(WORD.findall(text.lower()))
-    return not words <= ORDINARY and not all(map(str.isdecimal, words))
+    is_word = text.isalpha() and (start == 0 or UNSPACED.search(text))
+    return not (is_word or words <= ORDINARY or all(map(str.isdecimal, words)))

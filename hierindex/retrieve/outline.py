@@ -16,7 +16,7 @@ from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.search import Search
-from hierindex.retrieve.selection import without_copies
+from hierindex.retrieve.selection import first_place, without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
 from hierindex.store.filters import Prefilter, of_documents
 from hierindex.store.snapshot import Snapshot
@@ -115,7 +115,7 @@ def outline(
     nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
     found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
     counted = Budget(budget, count or _count_tokens)
-    return excerpts(sorted(without_copies(found, search), key=_place), counted)
+    return excerpts(sorted(without_copies(found, search), key=first_place), counted)
 
 
 def excerpts(found: Sequence[Found], budget: Budget) -> list[Found]:
@@ -198,8 +198,3 @@ def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats
         similarities.append(cosines(X, q))
     row = pc.index_in(ids, pa.chunked_array(read, pa.string())).to_numpy()
     return np.asarray(np.concatenate(similarities)[row])
-
-
-def _place(found: Found) -> tuple[str, int]:
-    first = (found.node.documents[0], -1)
-    return min(((span.document, span.start) for span in found.node.citations), default=first)

@@ -20,7 +20,7 @@ from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
-from hierindex.retrieve.listing import Listing, asked_of, listing
+from hierindex.retrieve.listing import Listing, asked_of, listing, shortened
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.search import BY, By, Search, of_documents
@@ -221,7 +221,7 @@ class Retrieval:
             part: Part = of_documents(documents)
             if self._others:
                 passes = " that passes the filters" if self._filters else ""
-                why = f"{OF_OTHERS}Nothing in {', '.join(documents)}{passes} answers this"
+                why = f"{OF_OTHERS}Nothing in {shortened(documents)}{passes} answers this"
                 part = Filters((part,), "not")
             search = replace(search, filters=search.filters_within(part))
         found = self._found(search)
@@ -366,20 +366,20 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
     documents, rest, unknown, files = named(search.question, search.snapshot)
+    vector = search.embedding
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        if about_the_whole(rest, vector, model):
-            said = f"an outline of {', '.join(documents)}, which the question names"
-            return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole = about_the_whole(search.question, search.embedding, model)
-    is_whole = is_whole and not asked_of(search.question).for_documents
-    if is_whole and unknown and not documents:
-        return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
-    if is_whole:
+    if about_the_whole(rest, vector, model) and not asked_of(search.question).for_documents:
+        if documents:
+            said = f"{shortened(documents)}, which the question names: {READS}"
+            return Choice(True, f"{where} for an outline of {said}", documents)
+        if unknown:
+            said = f"{shortened(unknown)}: no such document"
+            return Choice(True, f"{where} for an outline of {said}", ())
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
-    of = f" of {', '.join(files)}, which the question names," if files else ""
+    of = f" of {shortened(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
 
 

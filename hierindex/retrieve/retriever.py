@@ -118,8 +118,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
 
         * "auto": the chunks. If the question names documents by file name or id, only their chunks;
           if it asks who wrote something, also the first chunks of the best documents. A question
-          about the whole index, or about all of a document that it names, gets an outline instead,
-          which does not depend on `by` and `rerank`.
+          about the whole index, or about all of a document or folder that it names, gets an outline
+          instead, which does not depend on `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is None and `level` is above the chunks, a
           question about the whole index, or all of a document, gets an outline of this level.

@@ -114,8 +114,7 @@ class Search:
     def _shares(self, rows: "pa.Table") -> Floats1d:
         """Return the weight of the vectors for each row: high if its words mean little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
-        if not (language := known_language(self.question)):
-            return np.full(rows.num_rows, share)
+        language = known_language(self.question)
         known = [json.loads(metadata) for metadata in rows["metadata"].to_pylist()]
         return np.where([is_foreign(each, language) for each in known], SHARE_ACROSS, share)
 

@@ -127,7 +127,7 @@ def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, 
 
 def merged(found: Sequence[Found], copies: Iterable[Quotes]) -> Found:
     """Return the first node by level and position, with the positions of its quotes' copies."""
-    node = min((each.node for each in found), key=lambda n: (n.level, _first_place(n.quotes)))
+    node = min(found, key=lambda each: (each.node.level, first_place(each))).node
     places = defaultdict[tuple[int, int], set[Span]](set)
     for quote in chain.from_iterable(copies):
         places[quote.at, quote.to].update(quote.sources)
@@ -140,9 +140,10 @@ def merged(found: Sequence[Found], copies: Iterable[Quotes]) -> Found:
     return Found(replace(node, quotes=quotes), max(each.score for each in found))
 
 
-def _first_place(quotes: Quotes) -> tuple[str, int]:
-    spans = (span for quote in quotes for span in quote.sources)
-    return min(((span.document, span.start) for span in spans), default=("", -1))
+def first_place(found: Found) -> tuple[str, int]:
+    """Return the first document of a node by id, and the first position in it, -1 if unknown."""
+    places = ((span.document, span.start) for span in found.node.citations)
+    return min(places, default=(found.node.documents[0], -1))
 
 
 def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found]:

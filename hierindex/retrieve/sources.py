@@ -135,7 +135,8 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
     stretches = _stretches(snapshot, {span.document for span in spans})
     found: list[tuple[Span, Stretch]] = []
     for span in spans:
-        stretch = _around(span, stretches[span.document])
+        around = (s for s in stretches[span.document] if s.start <= span.start <= span.end <= s.end)
+        stretch = next(around, None)
         if stretch is None:
             continue
         last, before = found[-1] if found else (span, None)
@@ -162,12 +163,6 @@ def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
     if stretches := _stretches(snapshot, {document})[document]:
         return stretches
     raise NotFoundError(f"The index does not hold the text of {document!r}.")
-
-
-def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:
-    """Return the stretch that contains a passage completely."""
-    around = (each for each in stretches if each.start <= span.start <= span.end <= each.end)
-    return next(around, None)
 
 
 def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretch]]:

@@ -149,6 +149,32 @@ def test_the_answer_says_that_it_may_not_be_complete(index):
     }
 
 
+@pytest.mark.parametrize(
+    "question", ["How many letters mention the ferry?", "Which documents mention the ferry?"]
+)
+def test_documents_that_are_asked_for_come_first(index, question):
+    said = '3 documents (3 chunks, titles and authors included) have "ferry": '
+    answer = index.ask(question)
+    assert answer.answer.startswith(f"{said}contract-1.md (1), letters/anna.txt (1), ")
+    assert "complete" not in answer.answer
+    assert str(index.as_query_engine().query(question)).startswith(answer.listing.text)
+    one = index.ask("Which document mentions the ferry?").answer
+    assert one.endswith(answer.listing.text)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_they_come_first_with_a_model_too(index, streaming):
+    with serve(lambda prompt: "Three. [1]") as server:
+        shown = list[str]()
+        answer = index.ask(
+            "How many letters mention the ferry?",
+            llm=llm_of(server),
+            show=shown.append if streaming else None,
+        )
+        assert answer.answer.startswith(f"{answer.listing.text}\n\nThree.")
+        assert not streaming or shown[0] == f"{answer.listing.text}\n\n"
+
+
 def test_words_that_no_chunk_has_together_are_named(index):
     answer = index.ask("How many letters mention zebras, Anna, ferries or invoices?")
     assert (answer.listing.words, answer.listing.lacking) == (

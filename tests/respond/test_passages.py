@@ -203,3 +203,32 @@ def test_the_labels_of_an_axis_are_no_content(tmp_path):
     passage = quoted(tmp_path, "When has the curve of the tides a peak?", text)[0]
     assert passage.best.startswith("The curve")
     assert "0.5" not in passage.text
+
+
+SERVERS = {
+    "samba.md": "# Samba\n\nSamba shares folders with Windows machines. The Samba server reads its "
+    "configuration from smb.conf when it starts, and prints its version to a log.",
+    "postfix.md": "# Postfix\n\nPostfix is the mail server here. The port that the mail server uses"
+    " is 25, which the firewall leaves open.",
+    "tools.md": "# Tools\n\n## dpkg -P\n\nIt purges what is left of it.\n\n## Commands\n\n"
+    "dpkg is the base command for handling packages on the system.",
+}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    path = tmp_path_factory.mktemp("servers") / "index"
+    return HierarchicalIndex.build(documents_of(SERVERS), path)
+
+
+def test_the_subject_of_a_question_comes_before_what_is_said_of_others(servers):
+    answer = servers.ask("Which port does Samba use?")
+    assert "Samba" in answer.passages[0].text
+    assert answer.missing == ["port"]
+    assert str(answer).endswith("\n\nNot found together with what the question names: port")
+    assert "25" in first(servers, "Which port does Postfix use?").text
+
+
+def test_a_heading_answers_less_than_a_sentence(servers):
+    best = first(servers, "What is dpkg?").best
+    assert best == "dpkg is the base command for handling packages on the system."
