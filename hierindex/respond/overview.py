@@ -29,6 +29,7 @@ from hierindex.summarize.summary import Budget
 from hierindex.text.display import displayed, percent
 from hierindex.text.sentences import Sentence, tokens
 
+CUT = " \u2026"  # at the end of first words
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
@@ -108,7 +109,12 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
-    leads = [_lead(part.name, part.weight if shares and part.name else None) for part in parts]
+    leads = [
+        _lead(
+            _unsaid(part.name, units[part.best[0]]), part.weight if shares and part.name else None
+        )
+        for part in parts
+    ]
 
     def most(part: OverviewPart) -> int:
         return max(
@@ -213,6 +219,12 @@ def _titles(node: Node, first: str) -> str:
             shown.append(title)
     n_more = len(node.documents) - len(shown)
     return "; ".join(shown) + f" and {n_more:,} more" * (n_more > 0)
+
+
+def _unsaid(name: str, unit: Unit) -> str:
+    """Return a name, "" if it is only the beginning of a sentence, as of chunks without headings."""
+    first_words, cut, _ = name.partition(CUT)
+    return "" if cut and unit.text.startswith(first_words) else name
 
 
 def _lead(name: str, share: float | None) -> str:

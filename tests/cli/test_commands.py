@@ -864,7 +864,7 @@ BAD_COMMANDS = {
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
     "outline --index index --budget much": "--budget is invalid: it must be a whole number, got",
     "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
-    "report --index index --out x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
+    "report --index index --to x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
     "rollback first --index index": "N is invalid: it must be a whole number, got 'first'",
     "export pdf --index index --to x": "FORMAT is invalid: 'pdf' is not one of 'document-sum",
     "export document-summary --index index --to letters": "'letters'",

@@ -73,9 +73,9 @@ def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_pa
 class TestAnIndex:
     """Built again and again in one folder."""
 
-    def built(self, source, at, chunk_size=40):
-        hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
-        index = HierarchicalIndex.build(source, at, hierarchy=hierarchy, chunk_size=chunk_size)
+    def built(self, source, at, chunk_size=40, **options):
+        options |= {"hierarchy": SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))}
+        index = HierarchicalIndex.build(source, at, chunk_size=chunk_size, **options)
         return sorted((n.to_dict() for n in index.store.get_nodes()), key=lambda node: node["id_"])
 
     def check(self, source, tmp_path, **options):
@@ -113,5 +113,5 @@ class TestAnIndex:
         assert b"lighthouse" in file.read_bytes()
         (folder / "a.md").unlink()
         for _ in range(2):  # the generation before the last one is kept
-            self.built(folder, tmp_path / "index")
+            self.built(folder, tmp_path / "index", replace=True)
         assert b"lighthouse" not in file.read_bytes()
