@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -270,7 +271,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     cuts = list[list[int]]()  # each of more nodes than the one before
     for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
         before = len(cuts[-1]) if cuts else 1
-        rows = select_cut(forest, share, may, groups, most)
+        rows = select_cut(forest, share, may, groups, most, tree.id_of)
         if before < min(FEW + 1, len(rows)):
             cuts.append(sorted(rows.tolist(), key=icicle.position))
     columns = cuts[:3] or [rows.tolist()]
@@ -282,7 +283,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     keys = _keys(properties)
 
     def block(row: int) -> dict[str, Any]:
-        node = nodes[tree.ids[row].as_py()]
+        node = nodes[tree.id_of(row)]
         return {
             "id": node["id"],
             "title": node["title"],
@@ -370,7 +371,7 @@ def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dic
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)
     for each in documents:
-        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
+        of_each["file type"][each] = splitext(file_of(each))[1].lower().lstrip(".")
     rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
     lists = rows["documents"].combine_chunks()
     metadata = rows["metadata"].take(pc.list_parent_indices(lists))
@@ -414,7 +415,8 @@ def folders_of(documents: Iterable[str]) -> dict[str, str]:
     >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
     {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
     """
-    parts = {each: PurePosixPath(each).parts[:-1] for each in documents}
+    folder = {each: each[: each.rfind("/") + 1] for each in documents}
+    parts = {each: PurePosixPath(each).parts for each in {*folder.values()}}
     names = [*zip(*parts.values(), strict=False)]
     common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
-    return {each: "".join(part[common : common + 1]) for each, part in parts.items()}
+    return {each: "".join(parts[of][common : common + 1]) for each, of in folder.items()}
