@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hierindex.core.arguments import Floats1d, Ints1d
 
 Mask = NDArray[np.bool_]
+Name = Callable[[int], str | int]
 
 SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all of a meeting
 
@@ -89,12 +90,7 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
 
 
 def select_cut(
-    forest: Forest,
-    share: Floats1d,
-    may: Mask,
-    first: Mask,
-    most: int,
-    name: Callable[[int], str | int] = int,
+    forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int, name: Name = int
 ) -> Ints1d:
     """Select about `most` rows that together cover all text.
 

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import PurePosixPath
@@ -58,13 +58,14 @@ class OverviewPart(NamedTuple):
 
 
 WEIGHT = attrgetter("weight")
+TitlesOf = Callable[[list[str]], Mapping[str, str]]  # of documents, by their ids
 
 
 def overview_parts(
     nodes: Sequence[Node],
     units: Sequence[Unit],
     weights: Sequence[float],
-    snapshot: Snapshot | None,
+    titles_of: TitlesOf,
     *,
     are_shares: bool,
 ) -> list[OverviewPart]:
@@ -78,7 +79,7 @@ def overview_parts(
     }
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
-    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
+    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, titles_of)
     return [
         OverviewPart(names[i], sum(weight[k] for k in runs[i]), each) for i, each in best.items()
     ]
@@ -93,14 +94,19 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     text, and the titles of its children.
     """
     nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
+    snapshot = retrieved.snapshot
+
+    def titles_of(documents: list[str]) -> Mapping[str, str]:
+        return titles_of_documents(snapshot, documents) if snapshot else {}
+
     weights = [shares.get(node.id, score) for node, score in retrieved.found]
-    parts = overview_parts(nodes, units, weights, retrieved.snapshot, are_shares=bool(shares))
+    parts = overview_parts(nodes, units, weights, titles_of, are_shares=bool(shares))
     if len({unit.node for unit in units}) == 1:
         first = parts[0].best[0]
         node = nodes[units[first].node]
         lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
-        return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
+        return Extract([line], 1.0, _children(node, snapshot, budget), after_lead=" ")
     leads = [_lead(part.name, part.weight if shares and part.name else None) for part in parts]
 
     def most(part: OverviewPart) -> int:
@@ -155,9 +161,7 @@ def _runs(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) 
     return parts
 
 
-def _names(
-    nodes: Sequence[Node], first: Mapping[int, Unit], snapshot: Snapshot | None
-) -> dict[int, str]:
+def _names(nodes: Sequence[Node], first: Mapping[int, Unit], titles_of: TitlesOf) -> dict[int, str]:
     """Return the names of parts, given the first sentence of each, "" without headings.
 
     A group of documents is called by titles of documents, the quoted one first.
@@ -168,7 +172,7 @@ def _names(
         return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
     quoted_from = {i: unit.quote.source for i, unit in first.items()}
     documents = {span.document for span in quoted_from.values() if span}
-    title_of = titles_of_documents(snapshot, [*documents]) if snapshot else {}
+    title_of = titles_of([*documents])
     return {
         i: _titles(node, title_of.get(span.document, "") if (span := quoted_from[i]) else "")
         or names[i]
@@ -328,7 +332,7 @@ def _quotes(
     )
     nodes, shares = [node for node, _ in found], [share for _, share in found]
     units = [unit for unit in units_of(nodes) if unit.kind != "about"]
-    parts = overview_parts(nodes, units, shares, snapshot, are_shares=True)
+    parts = overview_parts(nodes, units, shares, lambda _: titles, are_shares=True)
     parts.sort(key=WEIGHT, reverse=True)
     quotes = list[dict[str, Any]]()
     for part in parts[:QUOTES]:
