@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from hierindex.errors import extra
 from hierindex.index import HierarchicalIndex
 from hierindex.models.record import llm_tokenizer
-from hierindex.retrieve.named import names_of_documents
 from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer import PAGE
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview, file_of
@@ -88,9 +87,6 @@ def _warm(index: HierarchicalIndex) -> None:
     """Read what the page opens with, and then what the first question needs."""
     Overview().answer(index, {})
     llm_tokenizer()
-    snapshot = index.table.snapshot()
-    names_of_documents(snapshot)
-    file_of(snapshot, "")  # opens the index of the digests
 
 
 async def _page(request: Request) -> Response:
