@@ -1,7 +1,8 @@
 """A tree as arrays: cuts that cover all of its text, and its rows in reading order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from hierindex.core.arguments import Floats1d, Ints1d
 
 Mask = NDArray[np.bool_]
+Name = Callable[[int], str | int]
 
 SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all of a meeting
 
@@ -87,7 +89,9 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
     return np.asarray(share.clip(max=1.0))  # rounding may exceed it
 
 
-def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int) -> Ints1d:
+def select_cut(
+    forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int, name: Name = int
+) -> Ints1d:
     """Select about `most` rows that together cover all text.
 
     Starts at the roots. The row with the largest share is replaced by its children until that would
@@ -118,10 +122,11 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
     >>> select_cut(forest, np.array([0.4, 0.4, 0.2, 0.8, 1.0]), every, ~every, 2).tolist()
     [2, 3]
     """
-    highest = np.setdiff1d(forest.highest(may & (share > 0)), [-1])
-    if len(highest) > most:
-        return np.sort(highest[np.argsort(-share[highest], kind="stable")[:most]])
-    queue = [(not first[row], -share[row], row) for row in highest.tolist()]
+    highest = np.flatnonzero(forest.highest(may & (share > 0)) == np.arange(len(share)))
+    queue = [(not first[row], -share[row], name(row), row) for row in highest.tolist()]
+    if len(queue) > most:
+        largest = sorted(queue, key=itemgetter(1, 2))[:most]
+        return np.array(sorted((row for *_, row in largest), key=name), dtype=np.int64)
     kept = list[int]()
     heapify(queue)
     while queue:
@@ -131,8 +136,8 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
             kept.append(row)
             continue
         for i in under:
-            heappush(queue, (not first[i], -share[i], i))
-    return np.sort(np.array(kept, dtype=np.int64))
+            heappush(queue, (not first[i], -share[i], name(i), i))
+    return np.array(sorted(kept, key=name), dtype=np.int64)
 
 
 class Icicle:

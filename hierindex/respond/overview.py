@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import attrgetter
 from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,10 +66,14 @@ def overview_parts(
     units: Sequence[Unit],
     weights: Sequence[float],
     snapshot: Snapshot | None,
+    titles: Mapping[str, str] | None = None,
     *,
     are_shares: bool,
 ) -> list[OverviewPart]:
-    """Return the parts of an overview in order, from the nodes, their units and their weights."""
+    """Return the parts of an overview in order, from the nodes, their units and their weights.
+
+    The `titles` of documents are read if they are not given.
+    """
     weight = {k: weights[k] for k in dict.fromkeys(unit.node for unit in units)}
     runs = _runs(nodes, weight, are_shares)
     run_of = {k: i for i, run in enumerate(runs) for k in run}
@@ -78,7 +83,7 @@ def overview_parts(
     }
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
-    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot)
+    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot, titles)
     if snapshot and not any(names.values()):
         names = dict(enumerate(_topics([[nodes[k] for k in run] for run in runs], snapshot)))
     for i, all_of in best.items():
@@ -168,7 +173,10 @@ def _runs(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) 
 
 
 def _names(
-    nodes: Sequence[Node], first: Mapping[int, Unit], snapshot: Snapshot | None
+    nodes: Sequence[Node],
+    first: Mapping[int, Unit],
+    snapshot: Snapshot | None,
+    titles: Mapping[str, str] | None,
 ) -> dict[int, str]:
     """Return the names of parts, given the first sentence of each, "" without headings.
 
@@ -180,9 +188,10 @@ def _names(
         return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
     quoted_from = {i: unit.quote.source for i, unit in first.items()}
     documents = {span.document for span in quoted_from.values() if span}
-    title_of = titles_of_documents(snapshot, [*documents]) if snapshot else {}
+    if titles is None:
+        titles = titles_of_documents(snapshot, [*documents]) if snapshot else {}
     return {
-        i: _titles(node, title_of.get(span.document, "") if (span := quoted_from[i]) else "")
+        i: _titles(node, titles.get(span.document, "") if (span := quoted_from[i]) else "")
         or names[i]
         for i, node in named.items()
     }
@@ -222,9 +231,9 @@ def _titles(node: Node, first: str) -> str:
 
 
 def _unsaid(name: str, unit: Unit) -> str:
-    """Return a name, "" if it is only the beginning of a sentence, as of chunks without headings."""
-    first_words, cut, _ = name.partition(CUT)
-    return "" if cut and unit.text.startswith(first_words) else name
+    """Return a name, "" if it is the beginning of a sentence, as of chunks without headings."""
+    beginning, cut, _ = name.partition(CUT)
+    return "" if cut and unit.text.startswith(beginning) else name
 
 
 def _lead(name: str, share: float | None) -> str:
@@ -303,7 +312,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     cuts = list[list[int]]()  # each of more nodes than the one before
     for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
         before = len(cuts[-1]) if cuts else 1
-        rows = select_cut(forest, share, may, groups, most)
+        rows = select_cut(forest, share, may, groups, most, tree.id_of)
         if before < min(FEW + 1, len(rows)):
             cuts.append(sorted(rows.tolist(), key=icicle.position))
     columns = cuts[:3] or [rows.tolist()]
@@ -315,7 +324,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     keys = _keys(properties)
 
     def block(row: int) -> dict[str, Any]:
-        node = nodes[tree.ids[row].as_py()]
+        node = nodes[tree.id_of(row)]
         return {
             "id": node["id"],
             "title": node["title"],
@@ -360,7 +369,7 @@ def _quotes(
     )
     nodes, shares = [node for node, _ in found], [share for _, share in found]
     units = [unit for unit in units_of(nodes) if unit.kind != "about"]
-    parts = overview_parts(nodes, units, shares, snapshot, are_shares=True)
+    parts = overview_parts(nodes, units, shares, snapshot, titles, are_shares=True)
     parts.sort(key=WEIGHT, reverse=True)
     quotes = list[dict[str, Any]]()
     for part in parts[:QUOTES]:
@@ -409,7 +418,7 @@ def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dic
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)
     for each in documents:
-        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
+        of_each["file type"][each] = splitext(file_of(each))[1].lower().lstrip(".")
     rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
     lists = rows["documents"].combine_chunks()
     metadata = rows["metadata"].take(pc.list_parent_indices(lists))
@@ -453,7 +462,8 @@ def folders_of(documents: Iterable[str]) -> dict[str, str]:
     >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
     {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
     """
-    parts = {each: PurePosixPath(each).parts[:-1] for each in documents}
+    folder = {each: each[: each.rfind("/") + 1] for each in documents}
+    parts = {each: PurePosixPath(each).parts for each in {*folder.values()}}
     names = [*zip(*parts.values(), strict=False)]
     common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
-    return {each: "".join(part[common : common + 1]) for each, part in parts.items()}
+    return {each: "".join(parts[of][common : common + 1]) for each, of in folder.items()}

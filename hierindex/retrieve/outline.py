@@ -111,7 +111,8 @@ def outline(
     groups = document == -1
     if whole and len(np.unique(document[~groups])) > 1:
         may &= groups | (document == np.arange(len(document)))
-    rows = select_cut(forest, share, may, groups, min(most or budget, max(1, budget // LINE)))
+    most = min(most or budget, max(1, budget // LINE))
+    rows = select_cut(forest, share, may, groups, most, tree.id_of)
     nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
     found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
     counted = Budget(budget, count or _count_tokens)
@@ -185,7 +186,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     return documents, node_ids, where
 
 
-def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
+def _cosines(search: Search, where: Prefilter, ids: "pa.StringArray") -> Floats1d:
     """Return the similarities of nodes to the question, among those that meet a condition."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,5 +1,6 @@
 """The tree of an index: its forest, reading order, table of contents and map."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,14 +27,18 @@ MAX_POINTS = 2_000  # chunks of a map; 5,000 take three times as long, and cover
 
 
 class Tree(NamedTuple):
-    """The rows of a tree that may be selected, in the order of their ids."""
+    """The rows of a tree that may be selected, in the order of the table."""
 
-    ids: "pa.ChunkedArray"
+    ids: "pa.StringArray"
     n_tokens: Ints1d
     """By the embedding model, at least 1."""
     forest: Forest
     is_whole: Mask
     """Which rows are whole documents."""
+
+    def id_of(self, row: int) -> str:
+        """Return the id of a row."""
+        return str(self.ids[row])
 
 
 @once
@@ -46,12 +51,10 @@ def tree_of(rows: "pa.Table", *of: list[str]) -> Tree:
     """Return the tree of some rows, or of the rows inside documents and nodes."""
     import pyarrow.compute as pc
 
-    rows = rows.sort_by("id").combine_chunks()
-    if of:
-        rows = rows.filter(_inside(rows, *of)).combine_chunks()
+    rows = rows.filter(_inside(rows, *of)) if of else rows
     n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
     is_whole = pc.not_equal(rows["whole_document"], "").to_numpy()
-    return Tree(rows["id"], n_tokens, _forest(rows), is_whole)
+    return Tree(rows["id"].combine_chunks(), n_tokens, _forest(rows), is_whole)
 
 
 def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
@@ -71,13 +74,14 @@ def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
     """Return each child among some rows with its parent there, the strongest parent first."""
     import pyarrow.compute as pc
 
-    lists = rows["parent_ids"].combine_chunks()
+    lists, summaries = rows["parent_ids"].combine_chunks(), np.flatnonzero(rows["level"])
     child = np.array(pc.list_parent_indices(lists), dtype=np.int64)
-    parent = np.array(pc.index_in(lists.flatten(), rows["id"]).fill_null(-1), dtype=np.int64)
-    return child[parent >= 0], parent[parent >= 0]
+    parent = _rows(lists.flatten(), rows["id"].take(summaries))
+    known = parent >= 0
+    return child[known], summaries[parent[known]]
 
 
-def is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
+def is_in(ids: "pa.StringArray | pa.ChunkedArray", values: Iterable[str]) -> Mask:
     """Return a mask of the ids that are among some values, (n_ids,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -97,8 +101,7 @@ def _forest(rows: "pa.Table") -> Forest:
 class ReadingOrder(NamedTuple):
     """The nodes of a tree, looked up by their positions in preorder; see `Icicle`."""
 
-    ids: "pa.ChunkedArray"
-    """Sorted."""
+    ids: "pa.StringArray"
     icicle: Icicle
 
     def position(self, node_id: str) -> int:
@@ -177,7 +180,7 @@ def entries(
 
 def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
     """Return the roots, sorted by their first documents and the positions in them."""
-    ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
+    ids = sorted(tree.ids.filter(tree.forest.parent == -1).to_pylist())
     rows = _read(snapshot, ids, "documents", "record")
     return [row["id"] for row in sorted(rows, key=_place)]
 
@@ -195,7 +198,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, int]:
     return row["documents"][0], min((span.start for span in spans), default=0)
 
 
-def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:
+def _rows(ids: Any, among: "pa.StringArray | pa.ChunkedArray") -> Ints1d:
     """Return the positions of ids among other ids, -1 for missing ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -267,12 +270,12 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
     few = _spread(len(rows), n)
     rows = rows[few]
     at = tree.forest.highest(is_in(tree.ids, at_level))[rows]
-    parents, counts = np.unique(at[(at != -1) & (at != rows)], return_counts=True)
-    parents = parents[np.argsort(-counts, kind="stable")]
-    number = {row: i for i, row in enumerate(parents.tolist())}
+    counts = Counter(at[(at != -1) & (at != rows)].tolist())
+    parents = sorted(counts, key=lambda row: (-counts[row], tree.id_of(row)))
+    number = {row: i for i, row in enumerate(parents)}
     Z = Z[few].round(4)
     places = [densest(Z[at == row]).tolist() for row in parents]
-    parent_ids: list[str] = tree.ids.take(parents).to_pylist()
+    parent_ids = [*map(tree.id_of, parents)]
     columns = tree.ids.take(rows).to_pylist(), Z.tolist(), at.tolist()
     return {
         "points": [
@@ -294,8 +297,11 @@ def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
     If there are more than 2,000 chunks, a sample is returned. The rows are in the order of their
     ids.
     """
+    import pyarrow.compute as pc
+
     tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)
+    chunks = chunks[np.array(pc.sort_indices(tree.ids.take(chunks)))]
     rows = chunks[_spread(len(chunks), MAX_POINTS)]
     found = snapshot.select("id", "vector", where=by_ids(tree.ids.take(rows).to_pylist()))
     vectors = found.sort_by("id")["vector"].combine_chunks()

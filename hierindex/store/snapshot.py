@@ -11,6 +11,7 @@ from shlex import quote
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
 import pyarrow as pa
 
 from hierindex.core.identity import wholes
@@ -201,7 +202,9 @@ class Snapshot:
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
             return pa.table({name: [] for name in columns})
-        return self.read(where.narrow(self._table.search().select(list(columns))))
+        query: Any = where.narrow(self._table.search().select(list(columns)))
+        with self.reading():
+            return query.to_batches(BATCH).read_all()  # ten times as fast as LanceDB's 1,024 rows
 
     def count(self, where: Prefilter) -> int:
         """Return the number of rows that meet a condition; 0 if the table does not exist."""
@@ -266,11 +269,8 @@ class Snapshot:
     @once
     def copied_texts(self) -> frozenset[int]:
         """Return the hashes of texts that several nodes have; reads 8 bytes per node."""
-        import pyarrow.compute as pc
-
-        counts = self.select("text_hash")["text_hash"].value_counts()
-        several = pc.greater(counts.field("counts"), 1)
-        return frozenset(counts.field("values").filter(several).to_pylist())
+        hashes = np.sort(self.select("text_hash")["text_hash"].to_numpy())
+        return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
 
     def has_key(self, key: str) -> bool:
         """Return whether the metadata of any chunk have a key; reads only digests."""
@@ -460,9 +460,12 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
-    if not snapshot.has_key(LEFT_OUT):
-        return []
-    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document).to_pylist()
+    import pyarrow.compute as pc
+
+    # Opening the index of the digests takes as long as reading the columns of all rows.
+    where = snapshot.of_each_document if snapshot.is_built else CHUNKS & having(LEFT_OUT)
+    rows = snapshot.select("documents", "metadata", where=where)
+    rows = rows.filter(pc.match_substring(rows["metadata"], LEFT_OUT)).to_pylist()
     found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
     partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
     return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]

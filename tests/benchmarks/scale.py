@@ -54,7 +54,11 @@ class WordSums(BaseEmbedding):
 
         super().__init__(**fields)
         self._counts = HashingVectorizer(
-            n_features=2**15, stop_words="english", alternate_sign=False, norm=None
+            n_features=2**15,
+            stop_words="english",
+            alternate_sign=False,
+            norm=None,
+            dtype=np.float32,
         )
         rng = np.random.default_rng(0)
         self._vectors = rng.standard_normal((2**15, 384), dtype=np.float32)

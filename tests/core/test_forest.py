@@ -143,6 +143,14 @@ def test_the_largest_row_is_opened_unless_another_comes_first(first, expected):
     assert select_cut(tree, share, every, mask(*first, n=6), 3).tolist() == expected
 
 
+@pytest.mark.parametrize(("most", "expected"), [(1, "a"), (2, "ad"), (3, "bdf"), (4, "bcef")])
+def test_of_rows_of_equal_share_the_first_by_name_is_selected_or_opened(most, expected):
+    tree, names = Forest(np.array([2, 2, -1, 5, 5, -1]), np.array([0, 0, 1, 0, 0, 1])), "cedfba"
+    share, every = shares(tree, np.full(6, 10)), np.ones(6, bool)
+    rows = select_cut(tree, share, every, ~every, most, names.__getitem__)
+    assert "".join(names[row] for row in rows) == expected
+
+
 def test_a_row_without_text_is_left_out():
     tree = Forest(np.array([3, 3, -1, -1]), np.array([0, 1, 1, 2]))
     share = shares(tree, np.array([5, 5, 5, 5]))

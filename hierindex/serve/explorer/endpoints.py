@@ -22,7 +22,7 @@ from hierindex.retrieve.tree import chunk_map, entries, reading_order
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.settings import load_settings
 from hierindex.store.filtering import known_filters
-from hierindex.store.filters import of_documents
+from hierindex.store.filters import CHUNKS, of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
@@ -60,7 +60,7 @@ def file_of(snapshot: Snapshot, document: str) -> Path | None:
 
     None if the index does not know the file, or it no longer exists, or it is outside its source.
     """
-    where = snapshot.of_each_document & of_documents([document])
+    where = CHUNKS & of_documents([document])  # a tenth of the time of `of_each_document`
     rows = snapshot.select("documents", "read_from", where=where).to_pylist()
     known = (row["read_from"] for row in rows if row["documents"] == [document])
     source = next(filter(None, known), "")
