@@ -1,7 +1,7 @@
 """Answers without a language model, made of cited passages of the retrieved nodes."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,7 @@ MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
 LIKENESS = 0.5  # weight of similarity beside that of words
 TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # discount of the words of the question for each word of a unit
-DEFINED = 0.5  # added to a unit that emphasises words of the question, as definitions do
+DEFINED = 0.5  # added to a definition, and to a unit that emphasises words of the question
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
 ASIDE = 0.5  # penalty of front matter, references, contents, furniture, and other subjects
@@ -56,6 +56,14 @@ MAX_PASSAGES = 5  # passages
 FOREIGN = 0.1  # weight of words in another language than the question
 FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
+ARTICLE = "(?:an?|the|eine?|der|die|das|una?|el|la)"
+WHAT_IS = re.compile(  # a question for a definition
+    rf"(?:what|who|was|wer|qu\u00e9|qui\u00e9n)(?:'s| is| are| ist| sind| es| son) (?:{ARTICLE} )?"
+    r"(?P<thing>[\w.+#/-]*\w(?: [\w.+#/-]*\w){,3})\W*$",
+    re.IGNORECASE,
+)
+IS_WHAT = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son)\s(?!\w+ed\b)"
+NOTHING = re.compile("(?!)")
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
@@ -84,7 +92,10 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
     is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
     words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
-    words += DEFINED * np.array([_emphasises(unit.text, asked) for unit in units])
+    defines = _definition_of(question.text)
+    words += DEFINED * np.array(
+        [_emphasises(u.text, asked) or bool(defines(u.text)) for u in units]
+    )
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
@@ -167,6 +178,19 @@ def _words(asked: QuestionWords, units: Sequence[Unit], titles: Sequence[Set[str
     rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
     length = np.array([unit.n_words for unit in units])
     return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
+
+
+def _definition_of(question: str) -> Callable[[str], re.Match[str] | None]:
+    """Return a function that matches sentences that say what the thing asked for is.
+
+    >>> defines = _definition_of("What is a lathe?")
+    >>> [bool(defines(each)) for each in ("A lathe (or turner) is a tool.", "A lathe is needed.")]
+    [True, False]
+    """
+    if (asks := WHAT_IS.match(question)) is None:
+        return NOTHING.match
+    thing = re.escape(asks["thing"])
+    return re.compile(rf"\W*(?:{ARTICLE} )?{thing}s?{IS_WHAT}", re.IGNORECASE).match
 
 
 def _emphasises(text: str, asked: QuestionWords) -> bool:
