@@ -139,6 +139,19 @@ def test_the_sentence_that_defines_a_term_is_first(tmp_path):
     assert quoted(tmp_path, "What is a spring line?", text)[0].best == definition
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "LVM, the Logical Volume Manager, is another way to divide disks.",
+        "The LVM (of Linux) is a layer above the disks.",
+    ],
+)
+def test_what_a_thing_is_comes_before_what_else_is_said_of_it(tmp_path, sentence):
+    other = "LVM is not easy: what is LVM for?"
+    text = f"{other}\n\n# Disks\n\n{FILLER} {FILLER} {sentence}"
+    assert quoted(tmp_path, "What is LVM?", text)[0].best == sentence
+
+
 def test_what_is_announced_is_quoted(tmp_path):
     table = "The crew of the boat is:\n\n| name | role |\n|---|---|\n| Ada | cook |\n| Bo | mate |"
     (passage,) = quoted(tmp_path, "Who is in the crew of the boat?", table)
