@@ -183,7 +183,7 @@ class Answer:
         Whether nothing that was searched answers the question.
     missing : list of str
         Numbers, names, quoted words and other important words of the question that an extractive
-        answer does not contain.
+        answer does not contain, or not in what it quotes about the names.
     unknown : dict of str to list of str
         Of a refused answer: file names in the question that no document has, with the ids of
         documents with similar names.

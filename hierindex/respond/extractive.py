@@ -122,7 +122,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if across := asked.across(nodes[units[near[0]].node]):
         lacking &= asked.numbers
     else:
-        absent = _absent(asked, shown, known, is_sure=likeness.max() >= SURE)
+        absent = _absent(asked, known, is_sure=likeness.max() >= SURE)
         lacking |= _important(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
@@ -139,18 +139,15 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     )
 
 
-def _absent(
-    asked: QuestionWords, shown: list[set[str]], known: list[set[str]], *, is_sure: bool
-) -> frozenset[str]:
-    """Return the words of a question that no text about its subject contains.
+def _absent(asked: QuestionWords, known: list[set[str]], *, is_sure: bool) -> frozenset[str]:
+    """Return the words of a question that no node about its subject contains.
 
-    The subject is what the question names, and the texts about it are the passages with most of
-    the names. If there are none, all nodes are searched for the words. If a sentence is very
-    similar to the question, only words count that other nodes contain.
+    The subject is what the question names, and the nodes with most of the names are about it; all
+    nodes if none has any. If a sentence is very similar to the question, only words count that
+    other nodes contain.
     """
-    most = max(len(asked.names & stems) for stems in shown)
-    of_subject = [stems for stems in shown if len(asked.names & stems) == most] if most else known
-    absent = asked.words.difference(*of_subject)
+    most = max(len(asked.names & stems) for stems in known)
+    absent = asked.words.difference(*(of for of in known if len(asked.names & of) == most))
     others = [stems for stems in known if most and asked.names.isdisjoint(stems)]
     return absent.intersection(*([set().union(*others)] if is_sure else []))
 

@@ -29,7 +29,8 @@ NAMES = (  # nouns that name any document
 )
 # Words around a name that say what it is, as in "the meeting ES2009a".
 BEFORE = re.compile(rf"(?:the )?(?:(?:{NAMES}|folder) )?$", re.IGNORECASE)
-AFTER = re.compile(rf" (?:{NAMES}|folder)\b", re.IGNORECASE)
+AFTER = re.compile(rf" (?:{NAMES}|folder)\b(?! ?\d)", re.IGNORECASE)
+JOINT = re.compile(r"[\s,]*(?:(?:and|or|in|und|oder|y|o)\b)?(?: the)?\s*", re.IGNORECASE)
 POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
@@ -46,7 +47,7 @@ class Named(NamedTuple):
     """The documents that a question names, and the question with "it" in place of their names.
 
     `unknown` has the file names in the question that no document has. `files` has the documents
-    named by a file name with suffix, or by an id with a number or "_".
+    named by an id or file name, without suffix only if it has a number or "_".
     """
 
     documents: tuple[str, ...]
@@ -57,15 +58,23 @@ class Named(NamedTuple):
 
 def named(question: str, snapshot: Snapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
-    return named_in(question, names_of_documents(snapshot))
+    documents, folders = names_of_documents(snapshot), names_of_folders(snapshot)
+    named = dict[str, list[str]]()
+    for form in {form for _, _, form in _forms(question)}:
+        inside = tuple(f"{folder}/" for folder in folders.get(form, ()))
+        in_folders = (d for d in snapshot.document_ids() if inside and d.startswith(inside))
+        if of_form := [*documents.get(form, ()), *in_folders]:
+            named[form] = of_form
+    return named_in(question, named)
 
 
 def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     """Find the documents that a question names.
 
-    They are the documents with the most of the names, so "chapter 3 in north" names one document of
-    the folder "north". Some names are not recognised: words for asking about a text, such as
-    "overview"; a number without a suffix; the first word; and names followed by "'s".
+    For each name, they are the documents with most of the names, so "chapter 3 in north" names one
+    document of the folder "north". Some names are not recognised: words for asking about a text,
+    such as "overview"; a number without a suffix; the first word; names followed by "'s"; and words
+    in lower case, if their documents have none of the other names and no "and" joins them.
 
     Parameters
     ----------
@@ -82,20 +91,47 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     >>> named_in("Give an overview of chapter-04.md.", documents).unknown
     ('chapter-04.md',)
     """
-    found, rest, at = dict[str, str](), list[str](), 0  # found: names by their forms
+    names, at = list[tuple[int, int, str]](), 0
     for start, stop, form in _forms(question):
         if start >= at and form in documents and _is_name(question, start, stop):
-            found[form] = question[start:stop]
-            rest += [BEFORE.sub("", question[at:start], count=1), INSTEAD]
-            at = kind.end() if (kind := AFTER.match(question, stop)) else stop
+            names.append((start, stop, form))
+            at = stop
+    names = [name for name in names if _belongs(name, names, question, documents)]
+    rest, at = list[str](), 0
+    for start, stop, _ in names:
+        rest += [BEFORE.sub("", question[at:start], count=1), INSTEAD]
+        at = kind.end() if (kind := AFTER.match(question, stop)) else stop
     rest.append(question[at:])
     others = (file for between_names in rest[::2] for file in FILE.findall(between_names))
     unknown = dict.fromkeys(file for file in others if _form(file) not in documents)
-    n_names = Counter(each for form in found for each in documents[form])
-    top = max(n_names.values(), default=0)
-    most = [each for each, n in n_names.items() if n == top]
-    files = [each for each in most if any(_is_file(name, each) for name in found.values())]
+    n_names = Counter(each for _, _, form in names for each in documents[form])
+    most = dict.fromkeys(
+        each
+        for _, _, form in names
+        for each in documents[form]
+        if n_names[each] == max(map(n_names.__getitem__, documents[form]))
+    )
+    said = [question[start:stop] for start, stop, _ in names]
+    files = [each for each in most if any(_is_file(name, each) for name in said)]
     return Named(tuple(most), "".join(rest), tuple(unknown), tuple(files))
+
+
+def _belongs(
+    name: tuple[int, int, str],
+    names: Sequence[tuple[int, int, str]],
+    question: str,
+    documents: Mapping[str, Sequence[str]],
+) -> bool:
+    """Return whether a name is no ordinary word in lower case beside other names."""
+    start, stop, form = name
+    is_word = question[start:stop].isalpha() and question[start:stop].islower()
+    of = {*documents[form]}
+    return not is_word or all(
+        of.intersection(documents[other])
+        or JOINT.fullmatch(question, after, start)
+        or JOINT.fullmatch(question, stop, before)
+        for before, after, other in names
+    )
 
 
 def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:
@@ -123,14 +159,10 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return the ids of documents by their names.
 
     Names are ids, and the titles and file names in the metadata of documents' summaries: unchanged,
-    without folders, without the suffix, and without a leading number. A folder's name, with and
-    without the folders around it, is a name of all documents in it. Names are written as words in
+    without folders, without the suffix, and without a leading number. They are written as words in
     lower case, separated by spaces. Cached: for 100,000 documents, 5 s.
     """
-    given = set[tuple[str, str]]()
-    for each in snapshot.document_ids():
-        folders = PurePosixPath(each).parents[:-1]
-        given |= {(name, each) for name in (*wholes(each), *map(str, folders))}
+    given = {(whole, each) for each in snapshot.document_ids() for whole in wholes(each)}
     whole = prefilter(Filters((WHOLE,)))
     for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))
@@ -144,6 +176,17 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     for form, document in sorted({(_form(name), document) for name, document in named}):
         documents[form].append(document)
     return dict(documents)
+
+
+@once
+def names_of_folders(snapshot: Snapshot) -> dict[str, set[str]]:
+    """Return the paths of folders by their names, with and without the folders around them."""
+    inner = {document.rpartition("/")[0] for document in snapshot.document_ids()}
+    folders = defaultdict[str, set[str]](set)
+    for path in {each for folder in inner for each in (*PurePosixPath(f"{folder}/x").parents,)}:
+        for name in {str(path), path.name} - {"", ".", "/"}:
+            folders[_form(name)].add(str(path))
+    return dict(folders)
 
 
 def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
@@ -183,7 +226,8 @@ def _is_file(name: str, document: str) -> bool:
     """Return whether a name is a file name, or an id that is neither a word nor a title."""
     names = {name_of(each).lower() for each in wholes(document)}
     has_suffix = FILE.fullmatch(name) is not None and name.lower().rpartition("/")[2] in names
-    return has_suffix or (name.lower() == document.lower() and ID.search(name) is not None)
+    known = {document.lower(), *(SUFFIX.sub("", each) for each in names)}
+    return has_suffix or (name.lower() in known and ID.search(name) is not None)
 
 
 def _is_name(question: str, start: int, stop: int) -> bool:
@@ -191,5 +235,5 @@ def _is_name(question: str, start: int, stop: int) -> bool:
     if question.startswith(POSSESSIVE, stop) and not FILE.fullmatch(text):
         return False
     words = set(WORD.findall(text.lower()))
-    is_word = text.isalpha() and (start == 0 or UNSPACED.search(text))
+    is_word = text.isalpha() and (start == 0 or UNSPACED.search(text) is not None)
     return not (is_word or words <= ORDINARY or all(map(str.isdecimal, words)))

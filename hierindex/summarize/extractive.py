@@ -67,10 +67,9 @@ POINTS = re.compile(  # to what stands elsewhere
 LICENCE = re.compile(  # of the document itself
     r"\u00a9 ?\d{4}|\ball rights reserved\b|\bpermission is hereby granted\b"
     r"|\bwarrant(?:y|ies)(?: or conditions)? of any kind\b|\bimplied warrant(?:y|ies) of merchant"
-    r"|\badditionally licensed\b"
-    r"|\bredistribute it and/or modify\b|\bthis (?:book|code|document\w*|file|package|page|program"
-    r"|project|repository|site|software|text|work)\b.{,60}?\b(?:licen[sc]ed?|public domain)\b"
-    r"|\bsee (?:\w+ ){,3}license\b|\blicen[sc]e,? version \d|\bCC0\b|\bcreative commons\b",
+    r"|\badditionally licensed\b|\bredistribute it and/or modify\b"
+    r"|\bthis (?:book|code|document\w*|file|package|page|program|project|repository|site|software"
+    r"|text|work)\b.{,60}?\b(?:(?:licen[sc]ed|released|distributed) under|public domain)\b",
     re.IGNORECASE,
 )
 BOILERPLATE = re.compile(

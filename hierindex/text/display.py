@@ -249,12 +249,7 @@ def notes_of(answer: Json) -> list[str]:
     if missing := answer.get("missing"):
         of_summaries = any(source["level"] for source in answer["sources"])
         where = " in the summaries searched" if of_summaries else ""
-        quoted = {*re.findall(r"\w+", answer["answer"].lower())}
-        apart = [word for word in missing if word.lower() in quoted]
-        if nowhere := [word for word in missing if word not in apart]:
-            notes.append(f"Not found{where}: {', '.join(nowhere)}")
-        if apart:
-            notes.append(f"Not found together with what the question names: {', '.join(apart)}")
+        notes.append(f"Not found{where}: {', '.join(missing)}")
     return [*filter(None, notes)]
 
 

@@ -238,7 +238,7 @@ def test_the_subject_of_a_question_comes_before_what_is_said_of_others(servers):
     answer = servers.ask("Which port does Samba use?")
     assert "Samba" in answer.passages[0].text
     assert answer.missing == ["port"]
-    assert str(answer).endswith("\n\nNot found together with what the question names: port")
+    assert str(answer).endswith("\n\nNot found: port")
     assert "25" in first(servers, "Which port does Postfix use?").text
 
 

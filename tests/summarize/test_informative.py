@@ -44,13 +44,11 @@ def test_what_is_kept_is_distinct_and_in_order(texts):
         "This page is licensed under the Python Software Foundation License Version 2.",
         "Permission is hereby granted, free of charge, to any person obtaining a copy of it.",
         'The software is provided "as is", without warranty of any kind, express or implied.',
-        "All rights in the letters of the keeper are waived by his wife under CC0 1.0.",
         "Copyright \u00a9 2024 by the wife of the keeper of the lighthouse at the harbour.",
-        "See History and License for more information on the lighthouse and its keeper.",
     ],
 )
 def test_a_notice_of_a_licence_is_kept_only_alone(notice):
-    of = "The keeper licensed his boat to the wife of a fisherman, who gave no warranty."
+    of = "This program of the keeper requires a driver's license and knows Creative Commons."
     assert [s.text for s in informative(said(f"{notice} {WHOLE} {of}"))[0]] == [WHOLE, of]
     assert [s.text for s in informative(said(notice))[0]] == [notice]
 
