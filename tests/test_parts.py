@@ -114,11 +114,13 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("most", [3, 20])
-def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
+@pytest.mark.parametrize("sections", ["Part › {}", ""])
+def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most, sections):
     grouping = hierarchy(SmallPools)
-    chunks = as_chunks(sentence_splitter(MODEL, 60)(documents_of(documents(3))))
+    talk = {"talk.txt": "The solar cell of the town clock is old. " * 20}
+    chunks = as_chunks(sentence_splitter(MODEL, 60)(documents_of(documents(3) | talk)))
     for number, chunk in enumerate(chunks):
-        chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
+        chunk.metadata |= {"section": sections.format(number // 2), "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
     with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
         aside = Sink(finished.extend, waiting, most)
@@ -126,6 +128,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
     assert as_rows(finished) == as_rows(map(row_of, at_once.nodes))
+    assert any("solar cell" in node.title for node in at_once.nodes)
     assert any(row["level"] == 0 < row["level_max"] and row["parent_ids"] for row in finished)
     assert grown.usage == at_once.usage
     assert grown.statistics == at_once.statistics

@@ -113,6 +113,12 @@ class Pools:
             else:
                 yield row_of(alone[leaf_id])
 
+    @property
+    def text_of(self) -> Callable[[str], str]:
+        """A function that reads the text of a leaf, given its id."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        return lambda node_id: str(self._waiting[number[node_id]]["text"])
+
     def _put(self, part: GrownPart) -> GrownPart:
         """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
@@ -329,8 +335,8 @@ def _noted(
     if earlier:
         documents |= documents_alone(d for d in earlier.changed if d.level > height)
         nodes = earlier.among_related(made, documents - done)
-    chunks = pools.chunks if pools else chunks_of(nodes)
-    note_documents(nodes, documents - done, chunks)
+    chunks, text_of = (pools.chunks, pools.text_of) if pools else (chunks_of(nodes), None)
+    note_documents(nodes, documents - done, chunks, text_of)
     note_names(nodes, {node.id for node in made} if earlier else None)
     return [*made, *(earlier.changed if earlier else ())]
 

@@ -6,7 +6,7 @@ their first words, and groups of documents by phrases from their documents' titl
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple, Self
 
@@ -119,7 +119,12 @@ def documents_alone(nodes: Iterable[Node]) -> set[str]:
     return {d.documents[0] for d in nodes if len(d.documents) == 1}
 
 
-def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -> None:
+def note_documents(
+    nodes: Sequence[Node],
+    documents: Set[str],
+    chunks: Chunks,
+    text_of: Callable[[str], str] | None = None,
+) -> None:
     """Set `whole_document` and the titles of nodes within documents.
 
     `whole_document` is set on the highest node over all chunks of one document and no others. Its
@@ -137,13 +142,15 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
     documents : Set[str]
     chunks : Chunks
         All chunks of these documents; there may be others.
+    text_of : callable, optional
+        Returns the text of a chunk by its id; by default, all chunks are among the nodes.
     """
+    text_of = text_of or {node.id: node.text for node in nodes if node.level == 0}.__getitem__
     under = _chunks_under(nodes, documents, chunks)
     n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
     number = {chunk_id: i for i, chunk_id in enumerate(chunks)}
     parts = {node_id: Part.of(below, sizes, number) for node_id, below in under.items()}
     unnamed = defaultdict[str, list[Node]](list)  # by document
-    texts = defaultdict[str, dict[str, str]](dict)  # of chunks, by document
     for node in nodes:
         if node.id not in under:
             continue
@@ -161,13 +168,15 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
         is_bare = node.title == node.file_stem and not any(each.section for each in below.values())
         if node.level == 0:
             node.title = node.title or _first_words(node)
-            texts[document][node.id] = SPEAKER.sub("", node.text)
         elif not node.title or is_bare:
             unnamed[document].append(node)
+    of_document = defaultdict[str, list[str]](list)
+    for chunk_id, chunk in chunks.items():
+        of_document[chunk.document].append(chunk_id)
     for document, group in unnamed.items():
-        position = {chunk_id: i for i, chunk_id in enumerate(texts[document])}
-        below_each = [[position[i] for i in under[n.id] if i in position] for n in group]
-        topics = topic_names([*texts[document].values()], below_each)
+        position = {chunk_id: i for i, chunk_id in enumerate(of_document[document])}
+        texts = [SPEAKER.sub("", text_of(chunk_id)) for chunk_id in position]
+        topics = topic_names(texts, [[position[i] for i in under[node.id]] for node in group])
         for node, topic in zip(group, topics, strict=True):
             node.title = ": ".join(filter(None, (node.title, topic))) or _first_words(node)
 

@@ -136,7 +136,9 @@ def test_an_overview_is_of_the_document_that_is_named(index, question, name):
 
 def test_questions_about_a_part_of_a_named_document_are_answered_by_chunks(index):
     answer = index.ask("Who saw the remote on day 3 in ES2009a?")
-    assert answer.why.startswith("the chunks of ES2009a.txt, which the question names, by context: ")
+    assert answer.why.startswith(
+        "the chunks of ES2009a.txt, which the question names, by context: "
+    )
 
 
 def test_what_names_no_document_is_about_all(index):
