@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from functools import reduce
 from itertools import zip_longest
 from operator import and_, or_
@@ -21,9 +22,15 @@ from hierindex.read.marks import (
     subscript,
     superscript,
 )
-from hierindex.read.tables import MAX_SPANNED, Cell, html_table, span
+from hierindex.read.tables import (
+    MAX_SPANNED,
+    Cell,
+    HtmlRow,
+    set_texts,
+    span,
+    table_lines,
+)
 from hierindex.read.text import (
-    DAY,
     HEAD,
     MAX_TITLE,
     Reading,
@@ -57,8 +64,8 @@ def read_html(file: BinaryIO) -> Reading:
 
     Navigation, tables of contents and hidden elements are left out, and so are headers, footers and
     asides without text of their own; see `main_content`. Pictures in the content are counted. Each
-    block has lines of its own. Tables are Markdown, or records if they are long and have headers;
-    see `table_blocks`. `pre` is kept unchanged.
+    block has lines of its own. A table row is one line with cells separated by ``|``, or a record
+    with the headers if the table is long. `pre` is kept unchanged.
     """
     html, metadata, _ = read_text(file)
     return html_reading(html, metadata)
@@ -75,7 +82,7 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     for line in page.lines:
         if id(line) not in kept:
             why = UNSEEN_WORDS if line.inside & kinds.UNSEEN else AROUND
-            page.left_out[why] += sum(word.strip("|-") != "" for word in line.text.split())
+            page.left_out[why] += len(line.text.split())
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
     return Reading(text, metadata, headings)
@@ -108,13 +115,22 @@ def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
     if is_first and (not title or _with_site(title, heads[0].title)):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
-    date = next(filter(DAY.match, said["date"]), "")
+    date = next(filter(_is_date, said["date"]), "")
     return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
 
 
 def _with_site(title: str, heading: str) -> bool:
     """Return whether a title is a heading followed by the name of the site."""
     return re.match(rf"{re.escape(heading)}\s+[|\u00b7\u2013\u2014:\u00bb-]", title) is not None
+
+
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date in ISO 8601."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _tree(html: str) -> Element:
@@ -174,7 +190,8 @@ class _Page:
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._marks: dict[Element, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
-        self._rows: list[list[Cell]] | None = None  # of the open table
+        self._rows: list[HtmlRow] = []  # of the open table
+        self._row = HtmlRow(0, 0)
         self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
@@ -214,6 +231,8 @@ class _Page:
             self._anchor = next(filter(None, map(_anchor_of, element.iter())), self._anchor)
         elif not self._level and (tag != "span" or self._anchor == self._last_anchor):
             self._anchor = _anchor_of(element) or self._anchor
+        if kind & (kinds.HEADING | kinds.PRE) or tag == "table":
+            self._row.has_blocks = True
         if tag == "ol":
             self._marks.update(item_marks(element))
         elif tag == "li":
@@ -272,31 +291,31 @@ class _Page:
         return next((text[-1] for text in parts if text), "")
 
     def _read_table(self, element: Element, around: _Around) -> None:
-        rows = list[list[Cell]]()
-        outer, self._rows = self._rows, rows
+        outer = self._rows, self._row
+        self._rows, self._row = [], HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
-        self._rows = outer
-        lines, self._room = html_table(rows, self._room)
-        self.lines += lines
+        if self._rows:
+            self._room = set_texts(self._rows, self._room)
+            self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
+        self._rows, self._row = outer
 
     def _read_row(self, element: Element, around: _Around) -> None:
-        if self._rows is not None:
-            self._rows.append([])
+        outer, self._row = self._row, HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
+        self._rows.append(self._row)
+        self._row = outer
 
     def _read_cell(self, element: Element, around: _Around) -> None:
-        outer, self.lines = self.lines, []
         self._inside(element, around)
         self._end_line(around)
-        lines, self.lines = self.lines, outer
-        if not self._rows:  # outside of tables
-            self.lines += lines
-            return
+        text = " ".join(line.text for line in self.lines[self._row.end :])
         is_header = element.tag == "th" or around.inside & kinds.TABLE_HEAD != 0
-        spans = span(element, "colspan"), span(element, "rowspan")
-        self._rows[-1].append(Cell(lines, *spans, is_header))
+        self._row.cells.append(
+            Cell(text, span(element, "colspan"), span(element, "rowspan"), is_header)
+        )
+        self._row.end = len(self.lines)
 
     def _end_line(self, around: _Around, tag: str = "") -> None:
         """End the line where a block starts or ends."""

@@ -18,7 +18,6 @@ from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
-    DAY,
     MAX_TITLE,
     OLE,
     Reading,
@@ -53,6 +52,7 @@ GENERAL = re.compile("general", re.IGNORECASE)
 CONDITION = re.compile(r"\[[<>=]")
 EPOCH = datetime(1899, 12, 30)
 MOST_DAYS = 2_958_466  # to the year 10000
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of ISO's strict form
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
 from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
-from hierindex.read.tables import table_blocks
+from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
@@ -87,7 +87,11 @@ def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
         if not is_table:
             yield from (("".join(cells), level) for cells, level in group)
             continue
-        yield from ((block, 0) for block in table_blocks([cells for cells, _ in group]))
+        rows = [cells for cells, _ in group]
+        if records := records_of_table(rows):
+            yield as_block(records), 0
+        else:
+            yield "\n".join(" | ".join(row) for row in rows), 0
 
 
 class _State(NamedTuple):

@@ -1,14 +1,15 @@
 """Tables: cells below their headers, and rows as lines, Markdown or records."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
-from itertools import pairwise
+from itertools import groupby, pairwise, zip_longest
 from operator import and_, or_
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from hierindex.read.html_elements import CHROME, CONTENTS, LINKED, PRE, UNSEEN, Line
+from hierindex.read.html_elements import CONTENTS, LINKED, UNSEEN, Line
 from hierindex.read.records import NAME, as_block, records_of_table
 
 MAX_REPEATED = 100  # characters; a longer text of merged cells is written once
@@ -19,8 +20,6 @@ Row = Sequence[str]
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 MAX_SPAN = 1000  # columns, as browsers have it
 MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
-OF_ALL = CONTENTS | LINKED | UNSEEN  # a table is of links if all its cells are
-APART = CHROME | CONTENTS | UNSEEN  # rows that may be left out without the others
 
 
 class Merged(str):
@@ -41,7 +40,7 @@ def merge(rows: list[list[str]], top: int, left: int, bottom: int, right: int) -
     rows[top][left] = cell
 
 
-def table_blocks(rows: Sequence[Row], n_named: int = 0, *, has_head: bool = True) -> Iterator[str]:
+def table_blocks(rows: Sequence[Row], n_named: int = 0) -> Iterator[str]:
     """Yield the titles above a table, then the table as Markdown or, if it is long, as records.
 
     Parameters
@@ -50,18 +49,14 @@ def table_blocks(rows: Sequence[Row], n_named: int = 0, *, has_head: bool = True
         Merged cells have a `Merged` in each of their positions.
     n_named : int
         Number of rows known to be headers; there may be more, see `n_heads`.
-    has_head : bool
-        Whether the first row after the titles is a header.
     """
     rows = _without_copies([row for row in rows if any(row)])
-    while rows and (title := title_in(rows[0])) and not _heads_some(title, rows):
+    while rows and (title := title_in(rows[0])):
         yield title
         rows, n_named = rows[1:], n_named - 1
-    if rows and has_head:
+    if rows:
         n = n_heads(rows, n_named)
         yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
-    elif rows:
-        yield "\n".join(map(_line, _without_empty_columns([*map(_values, rows)])))
 
 
 def _without_copies(rows: Sequence[Row]) -> Sequence[Row]:
@@ -77,12 +72,6 @@ def title_in(row: Row) -> str:
     return first if all(_is_same(cell, first) for cell in more) else ""
 
 
-def _heads_some(title: str, rows: Sequence[Row]) -> bool:
-    """Return whether the only text of the first row is the header of some columns, not of all."""
-    beside = rows[1][: rows[0].index(title)] if len(rows) > 1 else ()
-    return any(beside) and are_names(rows[1]) and _divides(rows[1], rows[0])
-
-
 def _is_same(cell: str, other: str) -> bool:
     """Return whether two positions of a table belong to the same merged cell."""
     return cell is other and isinstance(cell, Merged)
@@ -93,20 +82,12 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
     The first row is its header.
     """
-    cells = _without_empty_columns(rows)
+    columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
+    cells = [[" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows]
     if records := records_of_table(cells):
         return as_block(records)
-    head, *below = map(_line, cells)
-    return "\n".join([head, f"|{' --- |' * len(cells[0])}", *below])
-
-
-def _without_empty_columns(rows: Sequence[Row]) -> list[list[str]]:
-    columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
-    return [[" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows]
-
-
-def _line(row: Row) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
+    return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
 def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
@@ -149,25 +130,33 @@ def _values(row: Row) -> Row:
 
 
 class Cell(NamedTuple):
-    """The lines of a cell, how many columns and rows it spans, and whether it is a header."""
+    """The text of a cell, how many columns and rows it spans, and whether it is a header."""
 
-    lines: list[Line]
+    text: str
     n_columns: int
     n_rows: int
     is_header: bool
 
 
-class HtmlRow(NamedTuple):
-    """A row of an HTML table: its lines, the texts of its columns, and whether it is a header."""
+@dataclass(eq=False)
+class HtmlRow:
+    """A table row: its cells, and where its lines start and end.
 
-    lines: list[Line]
-    columns: Row
-    is_header: bool
+    `has_blocks` tells whether it contains headings, code or tables. `columns` are those of the
+    table; they are empty if the row is not data, such as a title across all columns. Such a row has
+    no `text` and keeps its lines.
+    """
 
-    def is_plain(self) -> bool:
-        """Return whether it can be a line of a table."""
-        is_block = any(line.level or line.inside & PRE for line in self.lines)
-        return not is_block and sum(len(line.text) for line in self.lines) <= MAX_ROW
+    start: int
+    end: int
+    cells: list[Cell] = field(default_factory=list)
+    has_blocks: bool = False
+    columns: Sequence[str] = ()
+    text: str | None = None
+
+    def is_header(self) -> bool:
+        """Return whether all non-empty cells are headers."""
+        return all(cell.is_header for cell in self.cells if cell.text)
 
 
 def span(cell: Element, name: str) -> int:
@@ -176,80 +165,95 @@ def span(cell: Element, name: str) -> int:
     return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() else 1
 
 
-def html_table(cells: Sequence[Sequence[Cell]], room: int) -> tuple[list[Line], int]:
-    """Return the rows of an HTML table as `table_blocks`, but rows with large cells as their lines.
+def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
+    """Return the lines from the first row on; a row with a `text` becomes one line."""
+    found, at = list[Line](), rows[0].start
+    for row in rows:
+        found += lines[at : row.start]
+        at, own = row.end, lines[row.start : row.end]
+        if row.text is None:
+            found += own
+        elif row.text:
+            kinds = [line.inside for line in own]
+            of_all = CONTENTS | LINKED | UNSEEN  # a row is a line of links if all its cells are
+            inside = reduce(or_, kinds) & ~of_all | reduce(and_, kinds)
+            follows = row.text.startswith("\n") and found and found[-1].text.endswith("\n\n")
+            text = row.text.lstrip("\n") if follows else row.text
+            found.append(Line(text, inside, region=own[0].region))
+    return [*found, *lines[at:]]
+
+
+def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
+    """Set the columns and the texts of rows; the rows of a long table become records.
 
     Parameters
     ----------
-    cells : sequence of sequences of Cell
-        The cells of each row.
+    rows : sequence of HtmlRow
     room : int
-        Maximum number of characters that repeating the texts of spanning cells may add.
+        Maximum number of characters that repeating cells of several columns or rows may add.
 
     Returns
     -------
-    list[Line], int
-        The lines, and the number of these characters that are left.
+    int
+        The number of these characters that are left.
     """
-    rows, room = _spanned(cells, room)
-    found, heads = list[Line](), list[Row]()
-    for run in _runs(row for row in rows if row.lines):
-        if not run[0].is_plain():
-            found += (line for row in run for line in row.lines)
-            continue
-        named = [row.columns for row in run if row.is_header]
-        heads = named or heads
-        columns = [*heads, *(row.columns for row in run[len(named) :])]
-        below = [line for row in run[len(named) :] or run for line in row.lines]
-        inside = _kinds(below) | PRE
-        for block in table_blocks(columns, len(heads), has_head=bool(heads)):
-            text = f"\n{block}\n" if block.startswith("\n") else block  # records
-            text = text.lstrip("\n") if found and found[-1].text.endswith("\n\n") else text
-            found.append(Line(text, inside, region=below[0].region))
-    return found, room
+    room = _set_columns(rows, room)
+    data = [row for row in rows if row.columns]
+    for row in data:
+        row.text = _joined(row.columns)
+    if any(row.has_blocks for row in rows):
+        return room
+    head = list[HtmlRow]()
+    for is_header, group in groupby(data, key=HtmlRow.is_header):
+        below = [*group]
+        if is_header:
+            head = below
+        elif head:
+            merged = _merged([row.columns for row in head])
+            texts = [_joined(merged), *[""] * (len(head) - 1)]
+            records = records_of_table([merged, *(row.columns for row in below)], named=True)
+            if len(records) == len(below):
+                texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
+            for row, text in zip([*head, *below], texts, strict=False):
+                row.text = text
+    return room
 
 
-def _runs(rows: Iterable[HtmlRow]) -> Iterator[list[HtmlRow]]:
-    """Yield runs of headers and the rows below them, which are plain and left out together."""
-    run = list[HtmlRow]()
-    for row in rows:
-        last = run[-1] if run else row
-        is_apart = (_kinds(row.lines) ^ _kinds(last.lines)) & APART and not last.is_header
-        if is_apart or row.is_plain() != last.is_plain() or row.is_header > last.is_header:
-            yield run
-            run = []
-        run.append(row)
-    if run:
-        yield run
-
-
-def _kinds(lines: Sequence[Line]) -> int:
-    """Return the kinds of lines, of which some are those of a table only if all lines have them."""
-    kinds = [line.inside for line in lines]
-    return reduce(or_, kinds) & ~OF_ALL | reduce(and_, kinds)
-
-
-def _spanned(cells: Sequence[Sequence[Cell]], room: int) -> tuple[list[HtmlRow], int]:
-    """Return rows in which the texts of spanning cells are repeated, and the room that is left."""
-    grid = [dict[int, str]() for _ in cells]  # texts by column
-    rows = list[HtmlRow]()
-    for i, row in enumerate(cells):
-        at = 0
-        for cell in row:
+def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
+    """Set the columns of rows, repeating cells that span several columns."""
+    grid = [dict[int, str]() for _ in rows]  # texts by column
+    for i, row in enumerate(rows):
+        at, n_texts = 0, len([*filter(None, grid[i].values())])
+        for cell in row.cells:
             while at in grid[i]:
                 at += 1
-            text = " ".join(line.text for line in cell.lines)
-            n_columns, n_rows = cell.n_columns, min(cell.n_rows, len(cells) - i)
-            added = (n_columns * n_rows - 1) * (len(text) + 3) + (n_rows - 1) * at * 3
+            n_columns, n_rows = cell.n_columns, min(cell.n_rows, len(rows) - i)
+            added = (n_columns * n_rows - 1) * (len(cell.text) + 3) + (n_rows - 1) * at * 3
             if added > room:
                 added, n_columns, n_rows = 0, 1, 1
             room -= added
-            text = Merged(text) if n_columns * n_rows > 1 else text
             for spanned in grid[i : i + n_rows]:
-                spanned |= dict.fromkeys(range(at, at + n_columns), repeated(text))
-            grid[i][at] = text
+                spanned |= dict.fromkeys(range(at, at + n_columns), cell.text)
+            n_texts += bool(cell.text)
         columns = [grid[i].get(at, "") for at in range(max(grid[i], default=-1) + 1)]
-        is_title = title_in(columns) and columns[0]
-        is_header = not is_title and all(cell.is_header for cell in row if cell.lines)
-        rows.append(HtmlRow([line for cell in row for line in cell.lines], columns, is_header))
-    return rows, room
+        while columns and not columns[-1]:
+            columns.pop()
+        is_group = row.is_header() and "" in columns and any(c.n_columns > 1 for c in row.cells)
+        is_data = (n_texts > 1 or is_group) and not row.has_blocks
+        if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
+            row.columns = columns
+    return room
+
+
+def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a header as one row.
+
+    >>> _merged([["Room", "Rent", "Rent"], ["Room", "Summer", "Winter"]])
+    ['Room', 'Rent Summer', 'Rent Winter']
+    """
+    columns = zip_longest(*heads, fillvalue="")
+    return [" ".join(text for text, _ in groupby(filter(None, column))) for column in columns]
+
+
+def _joined(columns: Sequence[str]) -> str:
+    return " | ".join(columns).strip()

@@ -207,7 +207,7 @@ def test_comments_are_left_out(read):
 
 
 SPANS = "<tr><th>Room<th>Fee<tr><td rowspan=2>A1<td>100{}<tr><td>120"
-GRID = "| Room | Fee |\n| --- | --- |\n| A1 | 100 |\n| A1 | 120 |"
+GRID = "| Room | Fee |\n|---|---|\n| A1 | 100 |\n| A1 | 120 |"
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def shown(**data):
                 text_html="<table><tr><td>Oslo<td>3</table>",
                 text_plain="<IPython.core.display.HTML object>",
             ),
-            "```\n| Oslo | 3 |\n```",
+            "```\nOslo | 3\n```",
         ),
         (
             shown(text_html=["<p>a", "<p>b"], text_plain="<pandas.io.Styler at 0x7fab>"),
