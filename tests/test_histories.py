@@ -122,8 +122,8 @@ def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind):
     hierarchy = hierarchy_of(kind, max_children=6)
     built(documents(texts), tmp_path, hierarchy)
     texts["a"] = f"Bergen, in the winter of that year\n\n{texts['a']}"
-    for again in (False, True):
-        index = built(documents(texts), tmp_path, hierarchy, replace=again)
+    for _ in range(2):
+        index = built(documents(texts), tmp_path, hierarchy)
         n_sources, n_wrong = wrong_citations(held(index), texts)
         assert (n_sources > 60, n_wrong) == (True, 0)
     assert index.last_build.usage.cached_summaries > 0
@@ -278,8 +278,8 @@ class TestWhatIsPaidFor:
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         built(documents(texts), tmp_path, hierarchy)
         del texts["Bergen"]
-        for again in (False, True):  # the generation before the last one is kept
-            built(documents(texts), tmp_path, hierarchy, replace=again)
+        for _ in range(2):  # the generation before the last one is kept
+            built(documents(texts), tmp_path, hierarchy)
         assert b"Dover" in cache_file(str(tmp_path)).read_bytes()
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
 

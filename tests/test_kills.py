@@ -73,7 +73,7 @@ def test_two_short_writes_at_once_wait_for_each_other(index, n_rounds):
 @pytest.mark.parametrize("n_rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_of_two_builds_at_once_the_second_is_refused_or_comes_later(index, n_rounds):
     for _ in range(n_rounds):
-        writes = index.regrow(), index.regrow()
+        writes = index.build(), index.regrow()
         errors = at_once(*writes)
         assert all(error == "" or BUSY in error for error in errors)
         assert "" in errors

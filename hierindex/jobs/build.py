@@ -91,8 +91,7 @@ def build_tree(
             grower = PartGrower(hierarchy, splitter, chunk_size, cache, progress)
             job = Job(revision, table, snapshot, grower, watch, start)
             settings = settings_of(hierarchy, splitter, chunk_size)
-            is_known = hierarchy.embedder.fingerprint is not None  # not a function, or a folder
-            if not replace and is_known and _is_repeated(revision, settings, snapshot):
+            if not replace and _is_repeated(revision, settings, snapshot):
                 return _unchanged(revision, table, snapshot, watch, dry_run=dry_run)
             return job.estimate() if dry_run else job.publish()
 
@@ -100,7 +99,7 @@ def build_tree(
 def _is_repeated(revision: Revision, settings: StoredSettings, snapshot: Snapshot) -> bool:
     """Return whether a build of the same documents and settings wrote the newest generation.
 
-    A build in which a language model failed is repeated, to write what is missing.
+    A build whose language model failed is not repeated, but completed.
     """
     is_build = snapshot.details().get("what") == "build"
     if not is_build or snapshot.report()["usage"]["fallbacks"]:

@@ -22,8 +22,8 @@ OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
 class BuildReport:
     """Result of a build, an update or a deletion, or of a dry run.
 
-    A build or an update that changes nothing publishes nothing: `generation` stays the same, and
-    `statistics` is empty.
+    A build or an update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
+    is empty.
 
     Attributes
     ----------
