@@ -111,8 +111,7 @@ class HierarchicalIndex:
 
         The texts of unchanged files, and the vectors and summaries of unchanged texts, are taken
         from the cache. The new tree is published in one step when it is complete; until then,
-        readers see the old one. If the newest generation is a build of the same documents with the
-        same settings, nothing is published; see `update` on what counts as the same.
+        readers see the old one.
 
         Parameters
         ----------
@@ -128,8 +127,7 @@ class HierarchicalIndex:
             Maximum tokens of a chunk, for the default splitter only; by default the model's window.
         replace : bool
             Whether to replace an existing index even if its method, embedding model or summariser
-            changes, or more than half of its documents would be removed. The tree is then built
-            even if nothing has changed. False by default.
+            changes, or more than half of its documents would be removed. False by default.
         dry_run : bool
             Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run.
             Its vectors are cached for the build; the index is not changed.

@@ -63,35 +63,11 @@ def test_the_repr_names_the_index_without_a_password() -> None:
 
 
 class TestBuildingAgain:
-    def test_the_same_publishes_nothing(self, folder, tmp_path) -> None:
-        built(folder, tmp_path / "index")
-        made = hierarchy()
-        os.utime(folder / "b.md", (0, 0))  # a touched file is unchanged
-        again = built([folder], tmp_path / "index", made)
-        assert made.embedder.embed_model.batches == []
-        report = again.last_build
-        assert (report.generation, report.unchanged, report.statistics) == (1, 3, [])
-        assert again.table.generations() == [1]
-        estimate = built([folder], tmp_path / "index", dry_run=True).last_build
-        assert (estimate.dry_run, estimate.unchanged, estimate.statistics) == (True, 3, [])
-
-    def test_what_another_write_made_is_built_again(self, folder, tmp_path) -> None:
-        index = built(folder, tmp_path / "index")
-        (folder / "a.txt").write_text(text_of("new"))
-        index.update()
-        for n, expected in ((3, "build"), (3, "build")):
-            assert built(folder, tmp_path / "index").last_build.generation == n
-            assert index.table.history()[-1]["what"] == expected
-        assert built(folder, tmp_path / "index", chunk_size=30).last_build.generation == 4
-        (folder / "sub").mkdir()
-        (folder / "a.txt").rename(folder / "sub" / "a.txt")
-        assert built(folder, tmp_path / "index", chunk_size=30).last_build.renamed == 1
-
     def test_the_same_makes_no_model_call(self, folder, tmp_path) -> None:
         before = built(folder, tmp_path / "index")
         ids = columns_of(before.store, "id")
         made = hierarchy()
-        after = built([folder], tmp_path / "index", made, replace=True)
+        after = built([folder], tmp_path / "index", made)
         assert made.embedder.embed_model.batches == []
         assert columns_of(after.store, "id") == ids
         report = after.last_build
@@ -101,7 +77,7 @@ class TestBuildingAgain:
             level > 0 for level in columns_of(after.store, "level")["level"]
         )
         os.utime(folder / "b.md", (0, 0))  # a touched file is unchanged
-        touched = built([folder], tmp_path / "index", made, replace=True)
+        touched = built([folder], tmp_path / "index", made)
         assert made.embedder.embed_model.batches == []
         assert (touched.last_build.changed, touched.last_build.unchanged) == (0, 3)
         assert columns_of(touched.store, "id") == ids

@@ -228,8 +228,8 @@ def test_a_report_prints_as_a_short_block(index, folder):
     assert re.fullmatch(r"Generation 2, \d+\.\d s", lines[0])
     assert lines[1] == "documents: 0 added, 1 changed, 0 removed, 0 renamed, 2 unchanged"
     assert lines[2] == "skipped files: 1"
-    assert re.fullmatch(r"rebuilt nodes: \d+ of level 0, .*\d of level \d", lines[3])
-    assert str(index.update()).endswith("rebuilt nodes: none")
+    assert re.fullmatch(r"nodes that were grouped: \d+ of level 0, .*\d of level \d", lines[3])
+    assert str(index.update()).endswith("nodes that were grouped: none")
 
 
 def test_the_precision_is_remembered(folder, tmp_path):

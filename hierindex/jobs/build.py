@@ -23,7 +23,6 @@ from hierindex.jobs.settings import (
     check_splitter,
     hierarchy_of,
     settings_in,
-    settings_of,
 )
 from hierindex.jobs.sources import Source, built, checked
 from hierindex.models.embedder import built_precision, is_same_name
@@ -90,32 +89,7 @@ def build_tree(
                 )
             grower = PartGrower(hierarchy, splitter, chunk_size, cache, progress)
             job = Job(revision, table, snapshot, grower, watch, start)
-            settings = settings_of(hierarchy, splitter, chunk_size)
-            if not replace and _is_repeated(revision, settings, snapshot):
-                return _unchanged(revision, table, snapshot, watch, dry_run=dry_run)
             return job.estimate() if dry_run else job.publish()
-
-
-def _is_repeated(revision: Revision, settings: StoredSettings, snapshot: Snapshot) -> bool:
-    """Return whether a build of the same documents and settings wrote the newest generation.
-
-    A build whose language model failed is not repeated, but completed.
-    """
-    is_build = snapshot.details().get("what") == "build"
-    if not is_build or snapshot.report()["usage"]["fallbacks"]:
-        return False
-    remembered = replace(revision.remembered, settings=settings)
-    return revision.was == remembered and [*revision.before.items()] == [*revision.after.items()]
-
-
-def _unchanged(
-    revision: Revision, table: Table, snapshot: Snapshot, watch: Stopwatch, *, dry_run: bool
-) -> BuildReport:
-    """Publish nothing, and report the newest generation."""
-    if not dry_run:
-        table.sweep_cache()  # after a job that was killed, or an edit taken back
-    report = reported(revision, Grown(), snapshot.generation, watch)
-    return replace(report, dry_run=dry_run)
 
 
 def _held_by(table: Table) -> Snapshot:
@@ -219,7 +193,10 @@ def revise(
                 revision = replace(revision, anew=True)
             is_purged = not given.purge or PURGED in snapshot.details()
             if revision.is_empty and (dry_run or is_purged):
-                return _unchanged(revision, table, snapshot, watch, dry_run=dry_run)
+                if not dry_run:
+                    table.sweep_cache()  # after a job that was killed, or an edit taken back
+                report = reported(revision, Grown(), snapshot.generation, watch)
+                return replace(report, dry_run=dry_run)
             with watch("load"):
                 hierarchy = hierarchy or given.checked_hierarchy(settings)
                 if revision.read:

@@ -22,7 +22,7 @@ OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
 class BuildReport:
     """Result of a build, an update or a deletion, or of a dry run.
 
-    A build or an update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
+    An update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
     is empty.
 
     Attributes
@@ -45,7 +45,7 @@ class BuildReport:
     seconds : dict of str to float
         By stage, with "total".
     statistics : list of LevelStatistics
-        Of each level; after an update, only of the nodes that were rebuilt.
+        Of each level; after an update, only of the nodes that were grouped again.
     dry_run : bool
         Whether this is an estimate; nothing was published and no language model was called.
     embedded_chunks, embedded_tokens : int
@@ -83,7 +83,7 @@ class BuildReport:
             head = f"Dry run, {self.embedded_chunks} chunks to embed"
         return (
             f"{head}\ndocuments: {n_each}\nskipped files: {len(self.skipped)}\n"
-            f"rebuilt nodes: {n_nodes or 'none'}"
+            f"nodes that were grouped: {n_nodes or 'none'}"
         )
 
     def to_json(self) -> dict[str, Any]:
