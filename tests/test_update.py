@@ -16,7 +16,7 @@ from clients import llm_of
 from fakes import HashingEmbedding
 from guarantees import guaranteed
 from histories import documents, history
-from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import (
@@ -26,6 +26,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import Fault, LoopbackServer, quotes_sentences
 from summarize.groups import RewriterOf
 
@@ -737,21 +738,62 @@ def test_a_blank_document_removes_no_file(index):
     assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt"]
 
 
-def test_the_method_is_taken_from_the_nodes_of_a_pipeline(tmp_path):
-    pipeline = IngestionPipeline(
-        transformations=[
-            SentenceSplitter(chunk_size=30, chunk_overlap=0),
-            hierarchy_of(SemanticHierarchy, cache=tmp_path),
-        ],
-        vector_store=HierarchyStore(tmp_path),
-    )
-    pipeline.run(documents=documents({"a": text_of("a")}))
-    with pytest.warns(UserWarning, match="now has 2 roots"):
-        pipeline.run(documents=documents({"b": text_of("b")}))
-    index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
-    index.regrow()
-    assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
-    index.regrow(hierarchy_of(DocumentHierarchy))
-    assert index.info()["method"] == "document"
-    with pytest.raises(InputError, match="embed_model='known'"):
-        index.regrow(hierarchy_of(SemanticHierarchy, "x"))
+class TestPipelines:
+    def pipeline(self, uri):
+        model = HashingEmbedding(model_name="known")
+        return IngestionPipeline(
+            transformations=[
+                SentenceSplitter(chunk_size=30, chunk_overlap=0),
+                model,
+                hierarchy_of(SemanticHierarchy, cache=uri),
+            ],
+            vector_store=HierarchyStore(uri),
+            docstore=SimpleDocumentStore(),
+            docstore_strategy=DocstoreStrategy.UPSERTS_AND_DELETE,
+        )
+
+    def test_what_a_pipeline_changed_is_grown_again(self, tmp_path):
+        pipeline = self.pipeline(tmp_path)
+        pipeline.run(documents=documents({name: text_of(name) for name in "abcd"}))
+        now = {"a": text_of("a"), "b": text_of("other"), "c": text_of("c"), "e": text_of("e")}
+        with pytest.warns(UserWarning, match=r"Pass store= to the hierarchy") as told:
+            pipeline.run(documents=documents(now))
+        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
+        before = index.info()
+        assert len(before["roots"]) > 1
+        (warning,) = told
+        assert f"now has {len(before['roots'])} roots" in str(warning.message)
+        assert f"`hierindex update --index {tmp_path}`" in str(warning.message)
+        index.embed_model.batches.clear()
+        report = index.update(hierarchy=hierarchy_of())
+        info = index.info()
+        assert (len(info["roots"]), info["stale"], info["documents"]) == (1, 0, before["documents"])
+        assert counts(report)[:4] == (0, 0, 0, 0)
+        assert index.update().statistics == []
+        leaves = [n for n in index.store.get_nodes() if not n.metadata["hierindex_level"]]
+        place = {name: i for i, name in enumerate(documents_of(index))}
+        leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
+        fresh = hierarchy_of()(leaves)
+        assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
+
+    def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
+        index.store.delete("a.txt")
+        assert index.info()["stale"] > 0
+        index.regrow()
+        assert (index.info()["stale"], documents_of(index)) == (0, ["b.txt", "deep/c.txt"])
+        index.store.delete("b.txt")
+        assert counts(index.update()) == (2, 0, 0, 0, 1)
+        check_fresh(index, folder)
+
+    def test_the_method_is_taken_from_the_nodes(self, tmp_path):
+        pipeline = self.pipeline(tmp_path)
+        pipeline.run(documents=documents({"a": text_of("a")}))
+        with pytest.warns(UserWarning, match="now has 2 roots"):
+            pipeline.run(documents=documents({name: text_of(name) for name in "ab"}))
+        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
+        index.regrow()
+        assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
+        index.regrow(hierarchy_of(DocumentHierarchy))
+        assert index.info()["method"] == "document"
+        with pytest.raises(InputError, match="embed_model='known'"):
+            index.regrow(hierarchy_of(SemanticHierarchy, "x"))

@@ -71,7 +71,8 @@ NOTICES = re.compile(
     r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
     r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
     r"(?:back to )?top$|(?:skip|jump) to |[^.]{,90}\blicen[sc]ed under\b|see (?:\w+ ){,3}license\b|"
-    r"edit this page|(?:found|report) an? (?:bug|issue|problem)\b|please donate)",
+    r"edit this page|(?:found|report) an? (?:bug|issue|problem)\b[^?!.]{,40}\W*$"
+    r"|(?:.{,90} )?please donate\W*$)",
     re.I,
 )
 """Lines of headers and footers that are not content."""
@@ -213,7 +214,8 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
         if region or inside != landmark:
             unlinked = [x for x in part if not x.inside & LINKED]
             part = [x for x in unlinked if not NOTICES.match(x.text)]
-            are_notices = 3 * len(part) < len(unlinked) and not any(x.level for x in part)
+            says = any(x.level or len(x.text) > PROSE for x in part)
+            are_notices = 3 * len(part) < len(unlinked) and not says
             if are_notices or not any(_says(line, top) for line in part):
                 continue
             if inside != landmark and is_sure:
