@@ -164,7 +164,11 @@ def answered(answer: dict[str, Any], *, verbose: bool = False, streamed: bool = 
     parts = ["", *notes_of(answer)] if streamed else [answer_text(answer, _bold)]
     if answer.get("cut_off"):
         parts.append("A higher --llm-completion-tokens allows a longer answer.")
-    if answer["refused"] and not answer["unknown"] and (score := answer.get("score")):
+    if (
+        answer["refused"]
+        and not answer["unknown"]
+        and (score := round(answer.get("score") or 0, 2))
+    ):
         parts.append(f"The best answer has a score of {score:.2f}; a lower --min-score prints it.")
     return "\n\n".join([*parts, *(_details(answer) if verbose else ())])
 
