@@ -60,11 +60,11 @@ def named(question: str, snapshot: Snapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
     documents, folders = names_of_documents(snapshot), names_of_folders(snapshot)
     named = dict[str, list[str]]()
-    for form in {form for _, _, form in _forms(question)}:
+    forms = {form for _, _, form in _forms(question)}
+    for form in forms.intersection(documents) | forms.intersection(folders):
         inside = tuple(f"{folder}/" for folder in folders.get(form, ()))
-        in_folders = (d for d in snapshot.document_ids() if inside and d.startswith(inside))
-        if of_form := [*documents.get(form, ()), *in_folders]:
-            named[form] = of_form
+        in_folders = [d for d in snapshot.document_ids() if d.startswith(inside)] if inside else []
+        named[form] = [*documents.get(form, ()), *in_folders]
     return named_in(question, named)
 
 
