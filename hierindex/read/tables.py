@@ -115,11 +115,10 @@ def _divides(row: Row, above: Row) -> bool:
     return len(divided) > 1 and all(_is_same(head, cell) for head, cell in beside)
 
 
-def _head(rows: Sequence[Row]) -> list[str]:
+def _head(rows: Sequence[Row], between: str = " / ") -> list[str]:
     """Return the names of columns, each joined from all header rows."""
-    width = max(map(len, rows))
-    names = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
-    return [" / ".join(dict.fromkeys(each)) for each in names]
+    columns = zip_longest(*rows, fillvalue="")
+    return [between.join(dict.fromkeys(filter(None, column))) for column in columns]
 
 
 def _values(row: Row) -> Row:
@@ -209,7 +208,7 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
         if is_header:
             head = below
         elif head:
-            merged = _merged([row.columns for row in head])
+            merged = _head([row.columns for row in head], " ")
             texts = [_joined(merged), *[""] * (len(head) - 1)]
             records = records_of_table([merged, *(row.columns for row in below)], named=True)
             if len(records) == len(below):
@@ -243,16 +242,6 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
         if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
             row.columns = columns
     return room
-
-
-def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a header as one row.
-
-    >>> _merged([["Room", "Rent", "Rent"], ["Room", "Summer", "Winter"]])
-    ['Room', 'Rent Summer', 'Rent Winter']
-    """
-    columns = zip_longest(*heads, fillvalue="")
-    return [" ".join(text for text, _ in groupby(filter(None, column))) for column in columns]
 
 
 def _joined(columns: Sequence[str]) -> str:
