@@ -1,2 +1,0 @@
-from .sentences import Excerpt as Excerpt
-from .sentences import Sentence as Sentence
