@@ -25,6 +25,13 @@ def zipped(parts):
     return data.getvalue()
 
 
+def saved(file):
+    """The bytes of a workbook or a deck."""
+    data = BytesIO()
+    file.save(data)
+    return data.getvalue()
+
+
 def paragraph(text, style=""):
     style = style and f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
     return f"<w:p>{style}<w:r><w:t xml:space='preserve'>{text}</w:t></w:r></w:p>"
@@ -73,14 +80,13 @@ def table(*rows):
 
 
 def excel(sheets):
-    book, data = openpyxl.Workbook(), BytesIO()
+    book = openpyxl.Workbook()
     book.remove(book.active)
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
         for row in rows:
             sheet.append(row)
-    book.save(data)
-    return data.getvalue()
+    return saved(book)
 
 
 def epub(chapters, extra=None):

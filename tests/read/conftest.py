@@ -4,7 +4,7 @@ import pytest
 
 from hierindex import read_documents
 from hierindex.cache import Readings, open_cache
-from hierindex.node import FILE_NAME, HEADINGS
+from hierindex.node import FILE_NAME, HEADINGS, Heading
 from hierindex.read import documents
 
 BETWEEN = "\n\n\n"  # of records, and so of the rows of a long table
@@ -14,6 +14,16 @@ def headings(document):
     """Level, title and first line of each heading."""
     found = document.metadata.get(HEADINGS, [])
     return [(level, title, document.text[at:].split("\n")[0]) for level, title, at, _ in found]
+
+
+def placed_headings(document):
+    """The headings in order, each of which begins a line with its title."""
+    found = [Heading(*values) for values in document.metadata.get(HEADINGS, [])]
+    assert found == sorted(found, key=lambda heading: heading.start)
+    for heading in found:
+        assert document.text.startswith(heading.title, heading.start)
+        assert heading.start == 0 or document.text[heading.start - 1] in "\n\f"
+    return found
 
 
 @pytest.fixture

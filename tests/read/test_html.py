@@ -5,11 +5,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from read.conftest import BETWEEN
+from read.conftest import BETWEEN, placed_headings
 
 from hierindex import read_documents
 from hierindex.errors import SourceError
-from hierindex.node import HEADINGS, LEFT_OUT, Heading
+from hierindex.node import LEFT_OUT
 
 
 @pytest.fixture
@@ -18,12 +18,7 @@ def read(read_one):
 
 
 def headings(document):
-    found = [Heading(*values) for values in document.metadata.get(HEADINGS, [])]
-    assert found == sorted(found, key=lambda heading: heading.start)
-    for heading in found:
-        assert document.text.startswith(heading.title, heading.start)
-        assert heading.start == 0 or document.text[heading.start - 1] == "\n"
-    return [(heading.level, heading.title, heading.anchor) for heading in found]
+    return [(heading.level, heading.title, heading.anchor) for heading in placed_headings(document)]
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "pre", "ul><li", "table><tr><td"])

@@ -2,6 +2,7 @@ import re
 from email.message import EmailMessage
 
 import pytest
+from read.conftest import placed_headings
 
 from hierindex import read_documents
 from hierindex.node import HEADINGS, Heading
@@ -31,14 +32,10 @@ def read(read_one):
     return lambda message: read_one("a.eml", bytes(message))
 
 
-def headings(document):
-    return [Heading(*values) for values in document.metadata[HEADINGS]]
-
-
 def test_a_mail_is_its_subject_and_its_plain_part(read):
     reading = read(mail("Hello.\n\n# No heading.\n", "<p>Hello.</p>", **HEADER))
     assert reading.text == "Grüße aus dem Büro\n\nHello.\n\n# No heading.\n"
-    assert headings(reading) == [Heading(1, "Grüße aus dem Büro", 0)]
+    assert placed_headings(reading) == [Heading(1, "Grüße aus dem Büro", 0)]
     names = ("title", "from", "to", "cc", "date")
     assert [reading.metadata[name] for name in names] == [
         *[*HEADER.values()][:4],
@@ -62,9 +59,7 @@ def test_without_a_plain_part_the_html_part_is_read(read):
     reading = read(b"Date: yesterday\n" + bytes(message))
     assert reading.text == "Question\n\nOù?\nIci & là."
     assert (reading.metadata["title"], reading.metadata["date"]) == ("Question", "yesterday")
-    assert [heading.level for heading in headings(reading)] == [1, 2]
-    for heading in headings(reading):
-        assert reading.text[heading.start :].startswith(heading.title)
+    assert [heading.level for heading in placed_headings(reading)] == [1, 2]
 
 
 def test_attachments_are_named(read):
@@ -345,8 +340,7 @@ def test_all_pages_of_a_web_archive_are_read(read_one, inside, text):
     document = read_one("a.mht", parts("related", *inside, Subject="x"))
     assert document.text.strip() == text
     assert ("<title>" in inside[0][1]) == (document.metadata.get("title") == "T")
-    for _, title, start, *_ in document.metadata.get("headings", []):
-        assert document.text[start:].startswith(title)
+    placed_headings(document)
 
 
 def test_a_calendar_is_its_events(read_one):

@@ -9,7 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import openpyxl
 import pptx
 import pytest
-from office_files import RELATION, epub, excel, paragraph, table, word, zipped
+from office_files import RELATION, epub, excel, paragraph, saved, table, word, zipped
 from pptx.util import Inches
 from read.conftest import BETWEEN, headings
 
@@ -38,9 +38,7 @@ def powerpoint():
     group = second.shapes.add_group_shape()
     group.shapes.add_textbox(*box).text_frame.text = "In a group."
     third.shapes.add_textbox(*box).text_frame.text = "No title."
-    data = BytesIO()
-    slides.save(data)
-    return data.getvalue()
+    return saved(slides)
 
 
 BOOK = epub({"a.html": "<h1>First</h1><p>It is so."})
@@ -221,9 +219,7 @@ def test_cells_and_text_on_slides_are_no_headings(read_one):
     slides = pptx.Presentation()
     slide = slides.slides.add_slide(slides.slide_layouts[6])
     slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame.text = "# No title"
-    data = BytesIO()
-    slides.save(data)
-    assert headings(read_one("a.pptx", data.getvalue())) == [(1, "Slide 1", "# Slide 1")]
+    assert headings(read_one("a.pptx", saved(slides))) == [(1, "Slide 1", "# Slide 1")]
 
 
 @pytest.mark.parametrize("suffix", [".doc", ".ppt", ".xls"])

@@ -2,9 +2,10 @@
 
 import pytest
 from pdfs import Typed, pdf_of, typed, with_annotations
+from read.conftest import placed_headings
 
 from hierindex import read_documents
-from hierindex.node import HEADINGS, LEFT_OUT, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.node import LEFT_OUT, PAGE_LABELS, PAGES, TITLE
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 
@@ -15,11 +16,7 @@ def read(read_one):
 
 
 def headings(document):
-    found = [Heading(*values) for values in document.metadata.get(HEADINGS, [])]
-    for heading in found:
-        assert document.text.startswith(heading.title, heading.start)
-        assert heading.start == 0 or document.text[heading.start - 1] in "\n\f"
-    return [(heading.level, heading.title) for heading in found]
+    return [(heading.level, heading.title) for heading in placed_headings(document)]
 
 
 def body(top=600, n=20, text=TEXT):

@@ -1,22 +1,16 @@
 """Numbers as Excel shows them, and the grids of sheets."""
 
 from datetime import datetime, time, timedelta
-from io import BytesIO
 
 import openpyxl
 import pytest
+from office_files import saved
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
 from hierindex.errors import SourceError
 from hierindex.node import LEFT_OUT
 from hierindex.read import sheets
-
-
-def saved(book):
-    data = BytesIO()
-    book.save(data)
-    return data.getvalue()
 
 
 def sheet_of(*rows, merged=()):

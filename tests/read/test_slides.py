@@ -4,6 +4,7 @@ from io import BytesIO
 
 import pptx
 import pytest
+from office_files import saved
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
@@ -11,12 +12,6 @@ from pptx.util import Inches
 from hierindex.node import LEFT_OUT
 
 BLANK = 6  # layout
-
-
-def saved(deck):
-    data = BytesIO()
-    deck.save(data)
-    return data.getvalue()
 
 
 def deck_of(*places):
