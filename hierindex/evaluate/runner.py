@@ -1,6 +1,5 @@
 """Runs an evaluation: asks every question by every retrieval method and compares the results."""
 
-import json
 import math
 import re
 import tempfile
@@ -9,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -33,12 +31,11 @@ from hierindex.evaluate.measures import (
     ranked,
 )
 from hierindex.index import HierarchicalIndex
-from hierindex.models.embedder import EmbedLike, as_embed_model, fingerprint
+from hierindex.models.embedder import EmbedLike
 from hierindex.models.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.retrieve.search import cuts, of_documents
 from hierindex.store.filters import Filters
-from hierindex.store.table import Table
 from hierindex.tree.hierarchy import SemanticHierarchy
 
 LEVEL = re.compile(r"level-(\d+)")
@@ -180,8 +177,8 @@ def evaluate(
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
-        Folder in which indices are kept and reused; a temporary one by default. Delete it after an
-        update of hierindex that changes trees: indices are not rebuilt.
+        Folder in which indices are kept, so that texts are embedded once; a temporary one by
+        default.
     embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
@@ -271,25 +268,17 @@ def _index_of(
     chunk_size: int | None,
     progress: Progress,
 ) -> HierarchicalIndex:
-    """Return the index of a data set, found in the folder or built there.
-
-    It is found if the documents, the model and the chunk size are the same.
-    """
-    known = as_embed_model(model)
-    settings = [dataset.texts, fingerprint(known) or known.model_name, chunk_size]
-    digest = sha256(json.dumps(settings).encode()).hexdigest()
-    uri = folder / f"{dataset.name}-{digest[:8]}"
-    if Table.of(uri).snapshot().exists:
-        return HierarchicalIndex.open(uri, model)
+    """Build the index of a data set in a folder; what an earlier one has embedded is reused."""
 
     def shown(stage: str, done: int, total: int, cost: str = "", /) -> None:
         progress(f"{dataset.name}: {stage}", done, total, cost)
 
     return HierarchicalIndex.build(
         [Document(text=text, id_=name) for name, text in dataset.texts.items()],
-        uri,
+        folder / dataset.name,
         hierarchy=SemanticHierarchy(embed_model=model),
         chunk_size=chunk_size,
+        replace=True,
         progress=shown,
     )
 
