@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from agent import agent
-from store.trees import AUTHORS, chunks, columns_of, documents
+from store.trees import chunks, columns_of, documents
 
 from hierindex.serve.mcp.server import server_of
 
@@ -70,22 +70,6 @@ def test_the_text_says_what_the_values_say(asked) -> None:
             assert f"{place['document']}#char={place['start']},{place['end']}" in text
         assert result.structured_content["next_step"] in text
         assert text.startswith("Generation 1: ")
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        *(("search", {"query": QUESTION, "level": level}) for level in ("chunks", "1", "top")),
-        ("outline", {"budget": 2000}),
-    ],
-)
-@pytest.mark.parametrize("author", ["Ada", "Bo"])
-def test_nothing_of_an_excluded_chunk_is_found(asked, tool, arguments, author) -> None:
-    said = asked.said(tool, **arguments, where=[f"author={author}"])
-    for name, other in AUTHORS.items():
-        assert other == author or (
-            name not in said and f" of {name[0]}" not in said and f" {name[0]}1" not in said
-        )
 
 
 def test_an_outline_is_that_of_the_index(asked, index, short) -> None:
