@@ -8,7 +8,7 @@ from inspect import getdoc
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Le
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
@@ -22,7 +22,6 @@ from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER, outlined
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.settings import (
-    CONTEXT,
     HOST,
     OUTLINE_TOKENS,
     QUESTIONS_PORT,
@@ -172,14 +171,12 @@ class Show(Question):
 
     node: str
     source: bool = False
-    context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the node's text, position in the tree and citations."""
         shown = index.describe(self.node)
         if self.source:
-            passages = index.sources(shown["id"], context=self.context)
-            shown["passages"] = [passage.to_json() for passage in passages]
+            shown["passages"] = [each.to_json() for each in index.sources(shown["id"])]
         return shown
 
 

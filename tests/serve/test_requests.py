@@ -139,13 +139,10 @@ def test_what_the_index_does_not_hold_is_not_found(http, path, asked, said) -> N
         ("/retrieve", "top_k", 1000),
         ("/query", "token_budget", 100_000),
         ("/outline", "budget", 100_000),
-        ("/show", "context", 100_000),
     ],
 )
 def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     asked = {"question": "harbour"}
-    if path == "/show":
-        asked = {"node": http.ask("/outline", budget=200)["nodes"][0]["id"], "source": True}
     assert http.ask(path, **asked, **{name: most})
     for number in (most + 1, 10**4000):
         said = http.sentence(path, **asked, **{name: number})
