@@ -4,11 +4,8 @@ import base64
 import hashlib
 import json
 import re
-from bisect import bisect
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -37,7 +34,6 @@ from hierindex.text.display import (
     marks_of,
     overview_html,
     parts_of,
-    percent,
 )
 
 MAX_BYTES = round(REPORT_MB * 1e6)
@@ -118,8 +114,9 @@ def _report(
     order = reading_order(snapshot)
     about, overview = of_index(snapshot), overview_of_all(snapshot)
     titles = titles_of_documents(snapshot)
-    answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
-    front = _paper(about, overview, answers)
+    held = index.at(snapshot)
+    answers = {question: held.ask(question).to_json() for question in ask}
+    front = _paper(about, overview, answers, held.tree()["nodes"])
     n = len(order.icicle.row)
     data: dict[str, Any] = {
         "index": about,
@@ -199,11 +196,13 @@ def _size(value: Any) -> int:
     return len(json_in_html(value).encode())
 
 
-def _paper(about: Json, overview: Json, answers: Mapping[str, Json]) -> str:
+def _paper(
+    about: Json, overview: Json, answers: Mapping[str, Json], outline: Sequence[Json]
+) -> str:
     """Return the readable part of a report as HTML without styles.
 
-    It has the overview, the answers to the questions, an outline of two levels, and numbered
-    passages that the text links to.
+    It has the overview, the answers to the questions, the table of contents, and numbered passages
+    that the text links to.
     """
     notes = _Notes()
     written = f"generation {about['generation']}, written by hierindex {__version__}"
@@ -213,7 +212,7 @@ def _paper(about: Json, overview: Json, answers: Mapping[str, Json]) -> str:
         '<p><button type="button" id="explore">Explore the tree</button></p>',
         f"<h2>In its own words</h2>{overview_html(overview, notes.of)}",
         *(_answer(question, answer, notes) for question, answer in answers.items()),
-        f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
+        f"<h2>Outline</h2>{_outline(outline)}",
         notes.html(),
     ]
     return f'<article id="paper" headingoffset="0">{"".join(parts)}</article>'
@@ -256,24 +255,10 @@ def _answer(question: str, answer: Json, notes: _Notes) -> str:
     return f"<h2>{inert(question)}</h2>{''.join(paragraphs)}"
 
 
-def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:
-    """Return blocks as a list, each with the blocks of the next column inside it."""
-    ends = [*accumulate(block["share"] for block in first)]
-    inside = defaultdict[int, list[Json]](list)
-    for block, end in zip(second, accumulate(each["share"] for each in second), strict=True):
-        at = min(bisect(ends, end - block["share"] / 2), len(first) - 1)
-        if block["id"] != first[at]["id"]:
-            inside[at].append(block)
-    return _list([(block, inside[at]) for at, block in enumerate(first)])
-
-
-def _list(blocks: Sequence[tuple[Json, Sequence[Json]]]) -> str:
-    items = [
-        f"<li>{inert(block['title'])} ({percent(block['share'])})"
-        f"{_list([(each, ()) for each in below]) if below else ''}</li>"
-        for block, below in blocks
-    ]
-    return f"<ul>{''.join(items)}</ul>"
+def _outline(nodes: Sequence[Json]) -> str:
+    """Return a table of contents as lists."""
+    items = [f"<li>{inert(node['title'])}{_outline(node['nodes'])}</li>" for node in nodes]
+    return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
 def json_in_html(value: Any) -> str:

@@ -61,6 +61,7 @@ def test_answers_stand_before_the_tree_with_their_sources(index, tmp_path) -> No
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     paper = page[page.index('<article id="paper"') : page.index("</article>")]
     assert "<h2>Who &lt;i&gt;met&lt;/i&gt; a kettle?</h2>" in paper
+    assert all(f"<li>{escape(node['title'])}" in paper for node in index.tree()["nodes"])
     answer = index.ask("Who met a kettle?")
     for passage in answer.passages:
         assert escape(" ".join(passage.text.split())) in " ".join(paper.split())
