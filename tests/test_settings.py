@@ -53,31 +53,6 @@ def test_false_and_zero_are_given(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("method", "fast"),
-        ("chunk_size", 15),
-        ("chunk_size", 0),
-        ("max_levels", 0),
-        ("llm_concurrency", 0),
-        ("llm_timeout", 0),
-        ("max_llm_tokens", 0),
-        ("unsupported", "invent"),
-        ("top_k", -1),
-        ("token_budget", 0),
-        ("mode", "deep"),
-        ("level", "deep"),
-        ("seed", "x"),
-        ("strict", "perhaps"),
-    ],
-)
-def test_a_wrong_value_is_named_with_its_field(field, value):
-    """And with its source, as the command line's tests say."""
-    with pytest.raises(InputError, match=rf"^{field} is invalid: [^\n]*{value}"):
-        load_settings(**{field: value})
-
-
-@pytest.mark.parametrize(
     ("given", "level"),
     [("top", "top"), ("2", 2), (None, [0, 1]), (None, ["chunks", 2])],
 )

@@ -233,13 +233,6 @@ def delete(
     with _changing(index, flags) as (opened, given):
         report = opened.delete(*documents, dry_run=dry_run, **given)
     _print(report, as_json)
-    if not as_json:
-        were = "would be" if dry_run else "were"
-        print_note(
-            f"note: Earlier generations {were} removed, as they contain the deleted text, so "
-            "`hierindex rollback` cannot undo this. Updates skip files that still exist until they "
-            "are named as SOURCE."
-        )
 
 
 def _print(

@@ -100,10 +100,6 @@ def outline(
 def report(
     index: options.Index,
     to: Annotated[Path, typer.Option(metavar="FILE.html", help="File to create.")],
-    of: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Root of the subtree to write. By default all roots."),
-    ] = None,
     ask: Annotated[
         list[str] | None,
         typer.Option(
@@ -125,7 +121,7 @@ def report(
     """Write one HTML file to read, print and explore offline: overview, answers, tree, sources."""
     opened = hierindex.HierarchicalIndex.open(index)
     max_bytes = round(max_mb * 1e6)
-    written = hierindex.export.to_html(opened, to, of, ask=ask or (), max_bytes=max_bytes)
+    written = hierindex.export.to_html(opened, to, ask=ask or (), max_bytes=max_bytes)
     print_result({"path": str(to), **written.to_json()}, as_json, text.report)
 
 

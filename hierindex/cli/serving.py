@@ -2,6 +2,7 @@
 
 import re
 import signal
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,10 +67,10 @@ def explore(
     with until_stopped("Stopped."), hierindex.serve.explore(opened, port, host, llm) as explorer:
         if explorer.token is not None:
             print_note("note: Other machines can open this address. Keep its token secret.")
-        print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
+        print_note(f"Exploring {index} until Ctrl-C, at {explorer.page}")
         opened.info()  # fails if the index cannot be read
         if browser:
-            explorer.open_browser()
+            webbrowser.open(explorer.page)
         explorer.wait()
 
 
@@ -83,9 +84,9 @@ def serve(
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    The page at the root describes the endpoints, as /openapi.json does for
-    programs. Each request is answered from the newest generation of its index.
-    With --llm, everyone who can connect can use the model.
+    /openapi.json describes the endpoints. Each request is answered from the
+    newest generation of its index. With --llm, everyone who can connect can
+    use the model.
     """
     places = _by_name(index)
     llm = _llm_of(settings)

@@ -13,13 +13,12 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.titles import without_shared_prefix
-from hierindex.errors import InputError, extra
+from hierindex.errors import extra
 from hierindex.export.files import new, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.tree import MAX_POINTS, chunk_map, reading_order
 from hierindex.serve.explorer import PAGE
-from hierindex.store.filters import CHUNKS
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot, overview
 from hierindex.text.display import counted
@@ -253,10 +252,7 @@ def plot_map(
     with extra("plot", "Figures need"):
         from plotly import graph_objects as go
     require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
-    snapshot = index.table.snapshot()
-    snapshot.require()
-    if not snapshot.count(CHUNKS):
-        raise InputError("The index is empty: there is nothing to plot.")
+    snapshot = snapshot_of(index)
     if level is None:
         level = _coloured(overview(snapshot)["levels"])
     found = chunk_map(snapshot, level, max_chunks)

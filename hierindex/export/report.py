@@ -4,11 +4,8 @@ import base64
 import hashlib
 import json
 import re
-from bisect import bisect
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,7 +18,7 @@ from hierindex.errors import InputError
 from hierindex.export.files import new, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.node import place_of
-from hierindex.respond.overview import overview_of
+from hierindex.respond.overview import overview_of_all
 from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.tree import ReadingOrder, entries, reading_order
 from hierindex.serve.explorer import PAGE
@@ -37,7 +34,6 @@ from hierindex.text.display import (
     marks_of,
     overview_html,
     parts_of,
-    percent,
 )
 
 MAX_BYTES = round(REPORT_MB * 1e6)
@@ -71,7 +67,6 @@ class Report:
 def to_html(
     index: HierarchicalIndex,
     path: str | Path,
-    of: str | None = None,
     *,
     ask: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
@@ -85,10 +80,8 @@ def to_html(
     index : HierarchicalIndex
     path : str or Path
         File to create.
-    of : str, optional
-        Id or unique id prefix of a node: write only its subtree. By default the whole tree.
     ask : sequence of str
-        Questions to answer in the report; not with `of`.
+        Questions to answer in the report.
     max_bytes : int
         Maximum size of the file, 5,000,000 by default. If it would be larger, texts of the lowest
         levels are left out. If the titles alone are too large, the lowest levels are left out.
@@ -101,14 +94,12 @@ def to_html(
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, no node matches, the highest level does not fit, the file
-        exists or cannot be written, or `ask` and `of` are both given.
+        If there is no index, it is empty, the highest level does not fit, or the file exists or
+        cannot be written.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
-    if of is not None and ask:
-        raise InputError("Questions are answered from the whole index; leave out the subtree.")
     with new(path) as partial:
-        text, n_nodes, left_out = _report(index, of, ask, max_bytes)
+        text, n_nodes, left_out = _report(index, ask, max_bytes)
         data = text.encode()
         partial.write_bytes(data)
     return Report(n_nodes, len(data), left_out)
@@ -116,31 +107,25 @@ def to_html(
 
 @on_newest
 def _report(
-    index: HierarchicalIndex, of: str | None, ask: Sequence[str], max_bytes: int
+    index: HierarchicalIndex, ask: Sequence[str], max_bytes: int
 ) -> tuple[str, int, str | None]:
     """Return the file, the number of its nodes, and the omitted parts."""
     snapshot = snapshot_of(index)
     order = reading_order(snapshot)
-    about, of_id, documents = of_index(snapshot), None, None
-    title, part = about["name"], order.icicle.part(None)
-    if of is not None:
-        top = snapshot.node_beginning(of)
-        of_id, documents, part = top.id, [*top.documents], order.icicle.part(order.position(top.id))
-        title = f"{top.title} (a part of {title})"
-        about = about | {"roots": [], "titles": []}
-    titles, overview = titles_of_documents(snapshot, documents), overview_of(snapshot, of_id)
-    answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
-    front = _paper(title, about, overview, answers)
-    n = part.stop - part.start
+    about, overview = of_index(snapshot), overview_of_all(snapshot)
+    titles = titles_of_documents(snapshot)
+    held = index.at(snapshot)
+    answers = {question: held.ask(question).to_json() for question in ask}
+    front = _paper(about, overview, answers, held.tree()["nodes"])
+    n = len(order.icicle.row)
     data: dict[str, Any] = {
-        "of": of_id,
         "index": about,
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "overview": overview,
         "left_out": _left_out(max_bytes, nodes=(0, n), texts=(0, n)),
     }
     room = max_bytes - len(inlined(json_in_html({**data, "nodes": []}), front).encode())
-    nodes = _listed(snapshot, order, part, room)
+    nodes = _listed(snapshot, order, room)
     if not nodes:
         raise InputError(
             f"max_bytes={max_bytes:,} is too small for the page and its highest level."
@@ -163,13 +148,11 @@ def _left_out(max_bytes: int, **counts: tuple[int, int]) -> str | None:
     return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
 
 
-def _listed(
-    snapshot: Snapshot, order: ReadingOrder, part: slice, room: int
-) -> dict[int, dict[str, Any]]:
+def _listed(snapshot: Snapshot, order: ReadingOrder, room: int) -> dict[int, dict[str, Any]]:
     """Return nodes by position, without texts, of as many levels from the top as fit."""
     icicle, listed = order.icicle, dict[int, dict[str, Any]]()
-    for level in np.unique(icicle.level[part])[::-1].tolist():
-        positions = (part.start + np.flatnonzero(icicle.level[part] == level)).tolist()
+    for level in np.unique(icicle.level)[::-1].tolist():
+        positions = np.flatnonzero(icicle.level == level).tolist()
         if len(positions) * LEAST > room:
             break
         nodes = entries(snapshot, order, positions)
@@ -213,20 +196,23 @@ def _size(value: Any) -> int:
     return len(json_in_html(value).encode())
 
 
-def _paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) -> str:
+def _paper(
+    about: Json, overview: Json, answers: Mapping[str, Json], outline: Sequence[Json]
+) -> str:
     """Return the readable part of a report as HTML without styles.
 
-    It has the overview, the answers to the questions, an outline of two levels, and numbered
-    passages that the text links to.
+    It has the overview, the answers to the questions, the table of contents, and numbered passages
+    that the text links to.
     """
     notes = _Notes()
     written = f"generation {about['generation']}, written by hierindex {__version__}"
+    facts = inert(facts_of(overview, about["time"]))
     parts = [
-        f"<h1>{inert(title)}</h1><p>{inert(facts_of(overview, about['time']))} · {written}</p>",
+        f"<h1>{inert(about['name'])}</h1><p>{facts} · {written}</p>",
         '<p><button type="button" id="explore">Explore the tree</button></p>',
         f"<h2>In its own words</h2>{overview_html(overview, notes.of)}",
         *(_answer(question, answer, notes) for question, answer in answers.items()),
-        f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
+        f"<h2>Outline</h2>{_outline(outline)}",
         notes.html(),
     ]
     return f'<article id="paper" headingoffset="0">{"".join(parts)}</article>'
@@ -269,24 +255,10 @@ def _answer(question: str, answer: Json, notes: _Notes) -> str:
     return f"<h2>{inert(question)}</h2>{''.join(paragraphs)}"
 
 
-def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:
-    """Return blocks as a list, each with the blocks of the next column inside it."""
-    ends = [*accumulate(block["share"] for block in first)]
-    inside = defaultdict[int, list[Json]](list)
-    for block, end in zip(second, accumulate(each["share"] for each in second), strict=True):
-        at = min(bisect(ends, end - block["share"] / 2), len(first) - 1)
-        if block["id"] != first[at]["id"]:
-            inside[at].append(block)
-    return _list([(block, inside[at]) for at, block in enumerate(first)])
-
-
-def _list(blocks: Sequence[tuple[Json, Sequence[Json]]]) -> str:
-    items = [
-        f"<li>{inert(block['title'])} ({percent(block['share'])})"
-        f"{_list([(each, ()) for each in below]) if below else ''}</li>"
-        for block, below in blocks
-    ]
-    return f"<ul>{''.join(items)}</ul>"
+def _outline(nodes: Sequence[Json]) -> str:
+    """Return a table of contents as lists."""
+    items = [f"<li>{inert(node['title'])}{_outline(node['nodes'])}</li>" for node in nodes]
+    return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
 def json_in_html(value: Any) -> str:

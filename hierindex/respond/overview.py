@@ -281,12 +281,7 @@ def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str
 
 @once
 def overview_of_all(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the overview of an index; see `overview_of`. Cached."""
-    return overview_of(snapshot)
-
-
-def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
-    """Return an overview of an index or of the node `of`: blocks, quotes, and questions to ask.
+    """Return an overview of an index: blocks, quotes, and questions to ask. Cached.
 
     There are up to three `columns`. The nodes of a column together cover all text, in reading
     order: few groups, more groups, documents, or parts of documents. A `share` is a share of the
@@ -298,14 +293,12 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     """
     order, tree = reading_order(snapshot), whole_tree(snapshot)
     forest, icicle = tree.forest, order.icicle
-    inside = np.zeros(len(tree.ids), dtype=np.bool_)
-    inside[icicle.row[icicle.part(None if of is None else order.position(of))]] = True
-    text = np.where(inside & forest.is_text, tree.n_tokens, 0)
+    text = np.where(forest.is_text, tree.n_tokens, 0)
     if not text.any():
         numbers = {"documents": 0, "tokens": 0, "parts": 0}
         return {**numbers, "columns": [], "keys": [], "quotes": [], "questions": []}
     share = forest.summed(text) / text.sum()
-    inside &= share > 0
+    inside = share > 0
     document = forest.highest(tree.is_whole & inside)
     groups = inside & (document == -1)
     tops = groups | (inside & (document == np.arange(len(document))))
@@ -340,7 +333,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
         }
 
     blocks = [[*map(block, column)] for column in columns]
-    quotes, n_parts = _quotes(snapshot, of, properties.get(TITLE, {}))
+    quotes, n_parts = _quotes(snapshot, properties.get(TITLE, {}))
     return {
         "columns": blocks,
         "documents": len(documents),
@@ -352,9 +345,7 @@ def overview_of(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     }
 
 
-def _quotes(
-    snapshot: Snapshot, of: str | None, titles: Mapping[str, str]
-) -> tuple[list[dict[str, Any]], int]:
+def _quotes(snapshot: Snapshot, titles: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:
     """Return a sentence of each of the largest parts, and the number of parts.
 
     A sentence has the name, the share and the node of its part, and its position.
@@ -362,7 +353,6 @@ def _quotes(
     found = outline(
         Search(snapshot, "", []),
         WORDS_OF_PART * FEW,
-        of=None if of is None else [of],
         most=FEW,
         whole=True,
         count=_count_words,

@@ -1,15 +1,14 @@
 """The HTTP API of indexes: its endpoints, their description, and the server."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from inspect import getdoc
-from itertools import chain, starmap
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Le
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
@@ -23,7 +22,6 @@ from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER, outlined
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.settings import (
-    CONTEXT,
     HOST,
     OUTLINE_TOKENS,
     QUESTIONS_PORT,
@@ -37,10 +35,8 @@ from hierindex.store.filtering import BEGINS, known_filters
 from hierindex.store.snapshot import Snapshot
 
 with extra("serve", "The server needs"):
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse, JSONResponse, Response
-    from starlette.routing import BaseRoute, Route
-    from starlette.types import ASGIApp
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
 
     from hierindex.serve.app import EVENTS, application
     from hierindex.serve.server import Server
@@ -72,22 +68,6 @@ STREAMS = (
     "events `text` before the event `answer`."
 )
 TOKEN = {"type": "http", "scheme": "bearer"}
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="color-scheme" content="light dark">
-<meta name="viewport" content="width=device-width">
-<title>hierindex</title>
-</head>
-<body>
-<h1>hierindex</h1>
-<p>Requests and replies are JSON; <a href="/openapi.json">openapi.json</a> describes all fields.</p>
-{}
-</body>
-</html>
-"""
 
 
 class Error(TypedDict):
@@ -190,14 +170,12 @@ class Show(Question):
 
     node: str
     source: bool = False
-    context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the node's text, position in the tree and citations."""
         shown = index.describe(self.node)
         if self.source:
-            passages = index.sources(shown["id"], context=self.context)
-            shown["passages"] = [passage.to_json() for passage in passages]
+            shown["passages"] = [each.to_json() for each in index.sources(shown["id"])]
         return shown
 
 
@@ -215,41 +193,13 @@ KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
 ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 
 
-class QuestionServer(Server):
-    """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
-
-    `/openapi.json` describes the endpoints, as does the page at `/`.
-
-    Attributes
-    ----------
-    url : str
-        Root of the endpoints, without the token.
-    page : str
-        The same with the token, to open in a browser.
-    token : str or None
-        If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
-        Otherwise None.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        host: str,
-        ports: Iterable[int],
-        warm: Iterable[Callable[[], object]],
-    ) -> None:
-        super().__init__(app, host, ports, warm)
-        self.page: str = self.url
-        self.url: str = self.url.partition("?")[0]
-
-
 def serve(
     index: HierarchicalIndex | Mapping[str, HierarchicalIndex],
     port: int | None = None,
     host: str = HOST,
     llm: "LLMLike | None" = None,
-) -> QuestionServer:
-    """Start the HTTP API in a thread; see `QuestionServer`.
+) -> Server:
+    """Start the HTTP API in a thread; `/openapi.json` describes it.
 
     Parameters
     ----------
@@ -264,7 +214,7 @@ def serve(
 
     Returns
     -------
-    QuestionServer
+    Server
         Use it in a `with` block, which closes the server.
 
     Raises
@@ -285,8 +235,10 @@ def serve(
     endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": written_by(llm, Written)}
     warm = (partial(Query(question="Is all loaded?").answer, i, {}) for i in indexes.values())
     names = [] if "" in indexes else [*indexes]
-    app = application(indexes, endpoints, _pages(described(endpoints, names)))
-    return QuestionServer(app, host, ports, warm)
+    description = JSONResponse(described(endpoints, names))
+    pages = [Route(path, description, methods=["GET"]) for path in ("/openapi.json", "/")]
+    app = application(indexes, endpoints, pages)
+    return Server(app, host, ports, warm)
 
 
 def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()) -> dict[str, Any]:
@@ -333,38 +285,3 @@ def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()
             "securitySchemes": {"token": TOKEN},
         },
     }
-
-
-def _pages(description: Mapping[str, Any]) -> list[BaseRoute]:
-    """Return the routes of a description: `/openapi.json`, and as a page `/` and `/docs`."""
-
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(description)
-
-    async def page(request: Request) -> Response:
-        return HTMLResponse(PAGE.format("\n".join(_sections(description))))
-
-    return [Route("/openapi.json", openapi), Route("/", page), Route("/docs", page)]
-
-
-def _sections(description: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the HTML of each endpoint, with its fields."""
-    schemas = description["components"]["schemas"]
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            if method == "parameters":
-                continue
-            body = operation.get("requestBody", {"content": {"": {"schema": {}}}})["content"]
-            (content,) = body.values()
-            fields = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
-            rows = "\n".join(starmap(_row, fields.get("properties", {}).items()))
-            yield f"<h2><code>{method.upper()} {path}</code></h2>"
-            yield f"<p>{escape(operation['summary'])}</p>"
-            yield f"<table><tbody>\n{rows}\n</tbody></table>" if rows else ""
-
-
-def _row(name: str, field: Mapping[str, Any]) -> str:
-    kinds = [each.get("type", "") for each in field.get("anyOf", [field])]
-    kind = " or ".join(each for each in kinds if each not in ("", "null"))
-    said = escape(field.get("description", ""))
-    return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{said}</td></tr>'

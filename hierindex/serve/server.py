@@ -84,7 +84,7 @@ class Guard:
             return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
-        is_page = scope["path"] in ("/", "/docs") and headers.get("sec-fetch-dest") == "document"
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")
@@ -144,7 +144,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class Server:
-    """A server that answers until it is closed, for example at the end of a `with` block.
+    """A server in a thread, which answers until it is closed or at the end of a `with` block.
 
     Parameters
     ----------
@@ -159,9 +159,12 @@ class Server:
     Attributes
     ----------
     url : str
-        URL of the root, with the token if there is one.
+        URL of the root, without the token.
+    page : str
+        The same with the token, if there is one, to open in a browser.
     token : str or None
-        Token that a request needs; set if other machines can reach the address.
+        If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
+        Otherwise None.
 
     Raises
     ------
@@ -182,8 +185,8 @@ class Server:
         self.token: str | None = None if is_own else secrets.token_urlsafe(16)
         name = socket.gethostname() if is_every else f"[{host}]" if ":" in host else host
         names = [name, *(("localhost", "127.0.0.1", "[::1]") if is_own else ())]
-        token = f"?token={self.token}" if self.token else ""
-        self.url: str = f"http://{name}:{number}/{token}"
+        self.url: str = f"http://{name}:{number}/"
+        self.page: str = f"{self.url}?token={self.token}" if self.token else self.url
         config = uvicorn.Config(
             Guard(app, None if is_every else hosts_of(names, number), self.token),
             limit_concurrency=MOST_AT_ONCE,

@@ -40,28 +40,16 @@ def test_no_page_has_violations_or_is_wider_than_a_narrow_screen(look, folder) -
 
 
 @pytest.mark.parametrize("width", SIZES)
-@pytest.mark.parametrize(
-    ("question", "place"),
-    [
-        ("rollback", "reference/commands.html#rollback"),
-        ("HierarchyRetriever", "reference/retriever.html#hierindex.HierarchyRetriever"),
-        (
-            "How well is a summary that a model wrote supported?",
-            "guides/glossary.html#grounding",
-        ),
-        ("which file names are not read", "guides/limits.html#documents-and-files"),
-    ],
-)
-def test_search_leads_to_a_section_without_a_server(look, site, width, question, place) -> None:
+def test_search_leads_to_a_section_without_a_server(look, site, width) -> None:
     page = look(f"{site}/index.html", viewport={"width": width, "height": SIZES[width]})
     page.keyboard.press("Control+k")
-    page.locator("dialog input[type=search]").fill(question)
+    page.locator("dialog input[type=search]").fill("rollback")
     page.keyboard.press("Enter")
     page.wait_for_selector("#search-results li mark")
     assert violations(page, preload=False) == []
     page.locator("#search-results li a").first.click()
     page.wait_for_selector("article")
-    assert page.url == f"{site}/{place}"
+    assert page.url == f"{site}/reference/commands.html#rollback"
 
 
 def test_a_search_for_what_no_page_has_says_so(look, site) -> None:

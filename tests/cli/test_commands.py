@@ -836,7 +836,6 @@ BAD_COMMANDS = {
     "build '' --index W": "an empty string",
     "build letters --index W --embed-model no/model": "'no/model'",
     "build letters --index W --summarizer no/model": "'no/model'",
-    "build letters --index W --method magic": "semantic, raptor",
     "build letters --index W --llm m": "--llm-base-url",
     "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper'",
     f"{LLM} --prompt y": "'y'",
@@ -858,11 +857,8 @@ BAD_COMMANDS = {
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
-    "outline --index index --budget much": "--budget is invalid: it must be a whole number, got",
     "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
     "report --index index --to x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
-    "rollback first --index index": "N is invalid: it must be a whole number, got 'first'",
-    "export pdf --index index --to x": "FORMAT is invalid: 'pdf' is not one of 'document-sum",
     "export document-summary --index index --to letters": "'letters'",
 }
 """Command lines, and what their errors name."""

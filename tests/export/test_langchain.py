@@ -110,14 +110,6 @@ def test_async_is_async(index, monkeypatch) -> None:
     assert all(asyncio.run(both()))
 
 
-def test_many_questions_at_once(soft) -> None:
-    retriever = to_langchain_retriever(soft, mode="traversal", top_k=2)
-    questions = [QUESTION, "the harbour of d1", "the granite of b3"]
-    one_by_one = [retriever.invoke(question) for question in questions]
-    assert retriever.batch(questions) == one_by_one
-    assert asyncio.run(retriever.abatch(questions)) == one_by_one
-
-
 def test_chain(soft) -> None:
     prompts = []
 

@@ -1,10 +1,9 @@
-"""Parquet, read by pyarrow and by DuckDB."""
+"""Parquet, read by pyarrow."""
 
 import json
 import math
 from tempfile import TemporaryDirectory
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,30 +38,6 @@ def test_pyarrow_reads_what_the_tree_holds(soft, path) -> None:
         unknown = dict.fromkeys(("page", "page_label", "section", "anchor"))
         assert [{**unknown, **c} for c in node["citations"]] == row["citations"]
     assert not rows
-
-
-def test_duckdb_walks_and_compares(soft, path) -> None:
-    with duckdb.connect() as db:
-        nodes = db.read_parquet(str(path))
-        described = {name: str(kind) for name, kind in zip(nodes.columns, nodes.types, strict=True)}
-        assert described["vector"] == "FLOAT[]"
-        assert described["citations"].startswith("STRUCT(")
-        asked = soft.store.get_nodes()[3]
-        nearest = db.execute(
-            "select id from nodes order by "
-            "array_cosine_similarity(vector::FLOAT[64], ?::FLOAT[64]) desc limit 1",
-            [asked.embedding],
-        ).fetchone()
-        assert nearest == (asked.node_id,)
-        orphans = db.execute(
-            "with links as (select unnest(parent_ids) as parent from nodes) "
-            "select count(*) from links where parent not in (select id from nodes)"
-        ).fetchone()
-        assert orphans == (0,)
-        cited = db.execute(
-            "select distinct c.document from (select unnest(citations) as c from nodes) order by 1"
-        ).fetchall()
-        assert cited == [("a.txt",), ("b.txt",), ("c.txt",), ("d.txt",)]
 
 
 def test_it_is_written_in_batches(soft, tmp_path, monkeypatch) -> None:

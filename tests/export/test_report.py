@@ -8,12 +8,11 @@ from html import escape
 
 import pytest
 from fakes import HashingEmbedding
-from indexes import built, documents_of
 from llama_index.core.schema import TextNode
 from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import DocumentHierarchy, Quote, Span
+from hierindex import Quote, Span
 from hierindex.errors import InputError
 from hierindex.export import to_html
 from hierindex.export.report import inlined, modules
@@ -37,7 +36,7 @@ def test_it_has_all_that_the_index_holds(soft, tmp_path) -> None:
     }
     assert data["index"].items() >= soft.info().items()
     assert data["index"]["time"] == soft.store.generations()[-1]["time"]
-    assert (data["of"], data["left_out"]) == (None, None)
+    assert data["left_out"] is None
     outline = []
 
     def walk(nodes, parent=None):
@@ -62,51 +61,18 @@ def test_answers_stand_before_the_tree_with_their_sources(index, tmp_path) -> No
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     paper = page[page.index('<article id="paper"') : page.index("</article>")]
     assert "<h2>Who &lt;i&gt;met&lt;/i&gt; a kettle?</h2>" in paper
+    assert all(f"<li>{escape(node['title'])}" in paper for node in index.tree()["nodes"])
     answer = index.ask("Who met a kettle?")
     for passage in answer.passages:
         assert escape(" ".join(passage.text.split())) in " ".join(paper.split())
         place = f"document={passage.citation.document}&amp;start={passage.citation.start}"
         assert place in paper
-    with pytest.raises(InputError, match="whole index"):
-        to_html(index, tmp_path / "part.html", index.info()["roots"][0], ask=[question])
 
 
 def test_a_notebook_shows_what_an_index_holds(index) -> None:
     shown = index._repr_html_()
     assert f"{index.info()['documents']} documents" in shown
     assert "<td>" in shown
-
-
-def test_a_part_begins_with_its_node(index, tmp_path) -> None:
-    (root,) = index.tree()["nodes"]
-    part = root["nodes"][-1]
-    to_html(index, tmp_path / "part.html", part["id"][:12])
-    data = data_of(tmp_path / "part.html")
-    assert data["of"] == data["nodes"][0]["id"] == part["id"]
-    assert data["nodes"][0]["parent"] is None
-    ids = {node["id"] for node in data["nodes"]}
-    assert all(node["parent"] in ids for node in data["nodes"][1:])
-
-
-def test_a_part_says_nothing_of_other_documents(tmp_path) -> None:
-    texts = {
-        name: f"The {name} is old. It stands by the water. " * 3 for name in "mill barn".split()
-    }
-    documents = documents_of(texts)
-    for document in documents:
-        document.metadata["title"] = f"Plans of the {document.id_}"
-    index = built(documents, tmp_path / "index", DocumentHierarchy)
-    (part,) = (each for each in index.tree()["nodes"][0]["nodes"] if each["document"] == "mill")
-    to_html(index, tmp_path / "part.html", part["id"])
-    page = (tmp_path / "part.html").read_text(encoding="utf-8")
-    assert "Plans of the mill" in page
-    assert "barn" not in page
-    assert not {*index.info()["roots"], *index.info()["titles"]} & {*re.findall('"([^"]*)"', page)}
-    to_html(index, tmp_path / "all.html")
-    assert {*data_of(tmp_path / "all.html")["titles"].values()} == {
-        "Plans of the mill",
-        "Plans of the barn",
-    }
 
 
 @pytest.fixture

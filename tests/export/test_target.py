@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from store.trees import columns_of
 
 from hierindex.errors import InputError
 from hierindex.export import (
@@ -33,18 +32,6 @@ def test_nothing_is_written_of_nothing(nothing, tmp_path, export) -> None:
 def test_nothing_is_made_of_nothing(nothing, export) -> None:
     with pytest.raises(InputError, match=r"holds no index|is empty"):
         export(nothing)
-
-
-@pytest.mark.parametrize("export", [to_json, to_html, *FOLDERS])
-def test_nothing_of_a_deleted_document_is_exported(index, tmp_path, export) -> None:
-    rows = columns_of(index.store, "id", "documents")
-    gone = [i for i, of in zip(rows["id"], rows["documents"], strict=True) if "a.txt" in of]
-    index.store.delete("a.txt")
-    export(index, tmp_path / "to")
-    to = tmp_path / "to"
-    data = b"".join(file.read_bytes() for file in [to, *to.rglob("*")] if file.is_file())
-    assert b"b.txt" in data
-    assert not any(each.encode() in data for each in (*gone, "a.txt"))
 
 
 @pytest.mark.parametrize("export", FILES)

@@ -109,7 +109,7 @@ def test_nothing_can_be_written(client, method) -> None:
 
 def test_other_machines_need_the_token(own) -> None:
     with explore(own, 0, "0.0.0.0") as explorer:
-        url = urlsplit(explorer.url)
+        url = urlsplit(explorer.page)
         with httpx.Client(base_url=f"http://127.0.0.1:{url.port}", timeout=60) as client:
             for path in ("/", "/assets/main.js", "/api/index", "/?token=", "/?token=x"):
                 answer = client.get(path)
@@ -133,7 +133,7 @@ def test_the_token_is_found_among_cookies_of_others(own) -> None:
         with httpx.Client(timeout=60, follow_redirects=True) as browser:
             ports = [urlsplit(each.url).port for each in (explorer, other)]
             for port, each in zip(ports, (explorer, other), strict=True):
-                welcome = f"http://127.0.0.1:{port}/?{urlsplit(each.url).query}"
+                welcome = f"http://127.0.0.1:{port}/?{urlsplit(each.page).query}"
                 assert browser.get(welcome).status_code == 200
             for port in ports:  # the second explorer's cookie stands beside the first's
                 assert browser.get(f"http://127.0.0.1:{port}/api/index").status_code == 200
@@ -169,13 +169,13 @@ def test_browsers_lower_names_and_leave_out_port_80(names, port, host, status) -
 def test_no_token_is_needed_on_this_machine(own) -> None:
     for host in ("localhost", "127.0.0.2"):
         with explore(own, 0, host) as explorer:
-            assert "token" not in explorer.url
+            assert explorer.page == explorer.url
 
 
 def test_an_address_that_cannot_be_served(own) -> None:
     with explore(own, 0) as explorer:
         port = urlsplit(explorer.url).port
-        assert repr(explorer) == f"Explorer('http://127.0.0.1:{port}/')"
+        assert repr(explorer) == f"Server('http://127.0.0.1:{port}/')"
         with pytest.raises(InputError, match=f"Cannot listen on 127.0.0.1:{port}"):
             explore(own, port)
     for port, host in ((99999, "127.0.0.1"), (0, "no.such.name.invalid"), (0, "192.0.2.1")):

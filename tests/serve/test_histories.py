@@ -17,7 +17,7 @@ from fakes import HashingEmbedding
 from processes import PATIENCE, until
 from records import replace_all
 from serve.conftest import Http
-from store.trees import chunks, documents, tree
+from store.trees import chunks, documents
 
 import hierindex.index
 from hierindex import HierarchicalIndex, SemanticHierarchy
@@ -52,22 +52,6 @@ def test_each_answer_is_of_the_newest_generation(own, asking) -> None:
         answer = asking.post("/show", json={"node": node.node_id})
         assert answer.json()["text"] == text
         assert answer.headers["hierindex-generation"] == str(i + 2)
-
-
-def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
-    before = asking.ask(RETRIEVE, **ASKED)["nodes"]
-    gone = [each["id"] for each in before if documents_in({"nodes": [each]}) == {"a.txt"}]
-    own.store.delete("a.txt")
-    for path, asked in ((RETRIEVE, ASKED), ("/outline", {"budget": 5000})):
-        found = asking.ask(path, **asked)
-        assert found["nodes"]
-        assert "a.txt" not in documents_in(found)
-        assert "of a1 met" not in str(found)
-    assert "no nodes have an id that begins with" in asking.sentence("/show", 404, node=gone[0])
-    own.store.clear()
-    assert "holds no index" in asking.sentence(RETRIEVE, 404, **ASKED)
-    own.store.add(tree())
-    assert "a.txt" in documents_in(asking.ask(RETRIEVE, **ASKED))
 
 
 def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> None:

@@ -139,13 +139,10 @@ def test_what_the_index_does_not_hold_is_not_found(http, path, asked, said) -> N
         ("/retrieve", "top_k", 1000),
         ("/query", "token_budget", 100_000),
         ("/outline", "budget", 100_000),
-        ("/show", "context", 100_000),
     ],
 )
 def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     asked = {"question": "harbour"}
-    if path == "/show":
-        asked = {"node": http.ask("/outline", budget=200)["nodes"][0]["id"], "source": True}
     assert http.ask(path, **asked, **{name: most})
     for number in (most + 1, 10**4000):
         said = http.sentence(path, **asked, **{name: number})
@@ -175,17 +172,6 @@ def test_other_machines_need_the_token(own) -> None:
             assert (answer.status_code, [*answer.json()]) == (401, ["error"])
             assert answer.headers["www-authenticate"] == "Bearer"
         assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
-
-
-def test_the_page_may_be_opened_with_the_token_and_from_a_link(own) -> None:
-    navigates = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
-    with serve(own, 0) as server:
-        for path in ("", "docs"):
-            assert httpx.get(f"{server.url}{path}", headers=navigates).status_code == 200
-    with serve(own, 0, "0.0.0.0") as server:
-        page = server.page.replace(urlsplit(server.page).hostname, "127.0.0.1")
-        assert httpx.get(page.partition("?")[0]).status_code == 401
-        assert "POST /query" in httpx.get(page, follow_redirects=True).text
 
 
 def test_many_at_once_get_what_each_gets_alone(http) -> None:

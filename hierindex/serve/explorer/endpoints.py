@@ -236,7 +236,7 @@ class Overview(Endpoint):
     """The overview of the index: its parts by their shares of the text, with quotes."""
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
-        """See `overview_of`."""
+        """See `overview_of_all`."""
         return overview_of_all(snapshot)
 
 

@@ -1,6 +1,5 @@
 """The explorer's server."""
 
-import webbrowser
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,29 +29,13 @@ SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox"}
 BEGINNING = 8192  # bytes of a file
 
 
-class Explorer(Server):
-    """The server of the explorer; it runs in a thread until `close` or the end of `with`.
-
-    Attributes
-    ----------
-    url : str
-        Address of the page, with the token if there is one.
-    token : str or None
-        If other machines can reach `host`, requests without this token are refused. Otherwise None.
-    """
-
-    def open_browser(self) -> None:
-        """Open the page in the user's browser, if there is one."""
-        webbrowser.open(self.url)
-
-
 def explore(
     index: HierarchicalIndex,
     port: int | None = None,
     host: str = HOST,
     llm: "LLMLike | None" = None,
-) -> Explorer:
-    """Start the explorer, a web page for an index, in a thread; see `Explorer`.
+) -> Server:
+    """Start the explorer, a web page for an index, in a thread.
 
     Parameters
     ----------
@@ -66,7 +49,7 @@ def explore(
 
     Returns
     -------
-    Explorer
+    Server
         Use it in a `with` block, which closes the server.
 
     Raises
@@ -80,7 +63,7 @@ def explore(
     assets = StaticFiles(directory=PAGE)
     pages = [Route("/", _page), Mount("/assets", assets), file]
     app = application({"": index}, endpoints, pages, "/api/")
-    return Explorer(app, host, ports, [partial(_warm, index)])
+    return Server(app, host, ports, [partial(_warm, index)])
 
 
 def _warm(index: HierarchicalIndex) -> None:

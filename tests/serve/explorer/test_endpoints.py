@@ -1,22 +1,16 @@
 """What the explorer's endpoints return is what the index holds, in bounded parts."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import Any
 
-import httpx
 import pytest
 from fakes import HashingEmbedding
 from indexes import built
 from llama_index.core.schema import Document, TextNode
-from pydantic import Field
 from records import metadata_of, replace_all
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
-from hierindex.serve import explore
 from hierindex.serve.explorer.endpoints import PART
 from hierindex.text.display import Mark, displayed, marks_of
 
@@ -419,61 +413,3 @@ def test_a_question_is_answered_from_the_generation_that_it_names(tmp_path, purg
         known = {node.node_id for node in (others if purge else tree())}
         assert {source["id"] for source in answer.json()["sources"]} <= known
         assert answer.json()["sources"]
-
-
-class Waiting(HashingEmbedding):
-    """A model that tells when it is asked first, and goes on when it is told to."""
-
-    asked: Any = Field(default_factory=Event)
-    go: Any = Field(default_factory=Event)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        self.asked.set()
-        self.go.wait(60)
-        return super()._get_query_embedding(query)
-
-
-def test_a_question_that_nobody_waits_for_is_not_answered(own, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.serve.app.AT_ONCE", 1)
-    model = Waiting()
-    with explore(HierarchicalIndex(own.store, model), 0) as explorer, ThreadPoolExecutor(2) as pool:
-
-        def ask(question: str, timeout: float = 60) -> int:
-            params = {"q": question}
-            return httpx.get(f"{explorer.url}api/ask", params=params, timeout=timeout).status_code
-
-        first = pool.submit(ask, "Who met a kettle?")
-        assert model.asked.wait(60)
-        with pytest.raises(httpx.ReadTimeout):
-            ask("Who left?", timeout=0.3)
-        last = pool.submit(ask, "Who stayed?")
-        time.sleep(0.1)  # the server notes what happens in the order in which it does
-        model.go.set()
-        assert (first.result(), last.result()) == (200, 200)
-    assert model.queries == ["Who met a kettle?", "Who stayed?"]
-
-
-def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
-    """While another one is published, and its files are removed."""
-    trees = [tree(), tree(DocumentHierarchy)]
-    ids = [{node.node_id for node in nodes} for nodes in trees]
-    index = HierarchicalIndex(HierarchyStore(tmp_path, keep_generations=1), HashingEmbedding())
-    replace_all(index.store, trees[0])
-    seen = []
-
-    def publish() -> None:
-        store = HierarchyStore(tmp_path, keep_generations=1)
-        for i in range(4):
-            replace_all(store, trees[(i + 1) % 2], purge=True)
-
-    with ThreadPoolExecutor(1) as pool:
-        for client in client_of(index):
-            publishing = pool.submit(publish)
-            while not publishing.done():
-                columns = client.json("overview")["columns"]
-                seen.append({block["id"] for column in columns for block in column})
-                found = client.json("search", q="harbour")["nodes"]
-                assert any({node["id"] for node in found} <= of_tree for of_tree in ids)
-            publishing.result()
-            assert {node["id"] for node, _ in listed(client)} == ids[0]
-    assert all(any(blocks <= of_tree for of_tree in ids) for blocks in seen)

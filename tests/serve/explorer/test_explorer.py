@@ -29,14 +29,6 @@ def test_it_can_be_waited_for(own) -> None:
         explorer.close()
 
 
-def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
-    opened = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    with explore(own, 0) as explorer:
-        explorer.open_browser()
-    assert opened == [explorer.url]
-
-
 def test_a_language_model_may_answer(own) -> None:
     with explore(own, 0, llm=lambda prompt: "The harbour met a lantern [1].") as explorer:
         question = {"q": "What did the harbour meet?"}

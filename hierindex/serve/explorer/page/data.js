@@ -87,12 +87,11 @@ async function written(body, write) {
 /**
  * The data of a report.
  *
- * @param {object} data `index`, as the server returns it, and its `time`; `of`, the id of the node
- *     that it is a part below, or null; `nodes`, a list of them depth-first in reading order, each
- *     with `id`, `parent` (null for the first ones), `title`, `level`, `document`, `documents`,
- *     `chunks`, `text`, `quotes` and `marks`, these empty if there was no room; `titles` of
- *     documents by their ids; `overview`, as the server returns it; and `left_out`, a sentence on
- *     what had no room, or null.
+ * @param {object} data `index`, as the server returns it, and its `time`; `nodes`, a list of them
+ *     depth-first in reading order, each with `id`, `parent` (null for the first ones), `title`,
+ *     `level`, `document`, `documents`, `chunks`, `text`, `quotes` and `marks`, these empty if there
+ *     was no room; `titles` of documents by their ids; `overview`, as the server returns it; and
+ *     `left_out`, a sentence on what had no room, or null.
  */
 export class Embedded {
   constructor(data) {
