@@ -33,7 +33,7 @@ def test_tools_have_portable_schemas(inspector, era) -> None:
     status, result = inspector("tools/list", "--strict", "--protocol-era", era)
     assert status == 0
     names = {tool["name"] for tool in result["tools"]}
-    assert names == {"outline", "search", "expand", "read"}
+    assert names == {"outline", "search", "expand", "read", "fetch"}
 
 
 def test_every_tool_is_called(inspector) -> None:
@@ -42,6 +42,7 @@ def test_every_tool_is_called(inspector) -> None:
     (found, *_) = call(inspector, "search", query=QUESTION)["results"]
     read = call(inspector, "read", id=found["id"])
     assert "harbour" in read["text"]
+    assert call(inspector, "fetch", id=found["id"]) == read
 
 
 def test_an_error_is_a_sentence(inspector) -> None:

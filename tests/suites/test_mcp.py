@@ -18,7 +18,7 @@ from mcp_types import METHOD_NOT_FOUND
 from serve.mcp.test_transports import ENVIRONMENT, TEXTS, path
 
 QUESTION = "Which harbour met a lantern?"
-TOOLS = {"outline", "search", "expand", "read"}
+TOOLS = {"outline", "search", "expand", "read", "fetch"}
 
 
 # The SDK's client
@@ -87,6 +87,7 @@ def test_llama_indexs_tools_are_called(with_tools) -> None:
         assert (await called("expand", id=first["id"]))["node"]["id"] == first["id"]
         read = await called("read", id=first["id"])
         assert read["text"] in TEXTS[first["citations"][0]["document"]]
+        assert await called("fetch", id=first["id"]) == read
 
     with_tools(use)
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Required, TypeVar, cast
+from urllib.parse import quote
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
@@ -19,6 +20,7 @@ from hierindex.node import Span
 from hierindex.unsafe import visible
 
 T = TypeVar("T")
+SCHEME = "hierindex:"  # of the URL of a place
 MOST_CHARACTERS = 8000
 """Characters of a reply's entries as JSON, if there are several, or of the text that is read."""
 LONGEST_NAME = 200  # characters of a title, a label or an anchor
@@ -57,6 +59,7 @@ class Entry(TypedDict, total=False):
     children: int
     citations: list[Place]
     more_citations: int
+    url: str
 
 
 class Reply(TypedDict, total=False):
@@ -78,6 +81,7 @@ class Reply(TypedDict, total=False):
     node: Entry
     id: str
     title: str
+    url: str
     text: str
     citations: list[Place]
     start: int
@@ -102,6 +106,15 @@ def place_of(span: Span) -> Place:
     if "section" in place:
         place["section"] = [title[:LONGEST_NAME] for title in place["section"]]
     return cast(Place, place)
+
+
+def url_of(place: Place) -> str:
+    """Return a URL of a passage, with a fragment for characters as in RFC 5147.
+
+    >>> url_of({"document": "the plan.txt", "start": 3, "end": 9})
+    'hierindex:the%20plan.txt#char=3,9'
+    """
+    return f"{SCHEME}{quote(place['document'])}#{_characters(place)}"
 
 
 def text_of(reply: Mapping[str, Any]) -> str:

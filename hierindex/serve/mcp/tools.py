@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import unquote
 
 from pydantic import Field
 
@@ -19,11 +20,13 @@ from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.replies import (
     LONGEST_NAME,
     MOST_CHARACTERS,
+    SCHEME,
     Entry,
     Place,
     Reply,
     fitting,
     place_of,
+    url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
 from hierindex.store.filtering import known_filters
@@ -77,7 +80,10 @@ class Search(Endpoint):
             filters=known_filters(self.where, snapshot),
         )
         found = retrieval.find(retrieval.embedded(self.query)).found
-        shown = (entry(each.node, TEXT) for each in found[start : start + PAGE])
+        shown = [entry(each.node, TEXT) for each in found[start : start + PAGE]]
+        for each in shown:
+            if each["citations"]:
+                each["url"] = url_of(each["citations"][0])
         step = "`read` an id, or a place with other numbers for the text around it."
         if not found:
             step = "Nothing was found; `search` with other words, another level or no filter."
@@ -146,6 +152,7 @@ class Read(Endpoint):
         text, cited = _text_from(start, held)
         total = sum(last - first for _, first, last in held)
         end = start + sum(place["end"] - place["start"] for place in cited)
+        stretch, *whole = held[0]
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
         if what.node:
@@ -154,14 +161,19 @@ class Read(Endpoint):
             **_part("read", snapshot, end, total, step),
             "id": what.node or self.name,
             "title": title[:LONGEST_NAME],
+            "url": url_of(place_of(stretch.span(*whole))),
             "text": text,
             "citations": cited,
             "start": start,
         }
 
 
+class Fetch(Read):
+    """Do the same as `read`, under the name that some clients ask for."""
+
+
 TOOLS: dict[str, type[Endpoint]] = {
-    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read)
+    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read, Fetch)
 }
 
 
@@ -257,6 +269,8 @@ class Named(NamedTuple):
 def named(snapshot: Snapshot, text: str) -> Named:
     """Resolve an id: a document, `DOCUMENT#char=START,END`, or a prefix of a node id.
 
+    A passage may also be given as a URL of `url_of`.
+
     Raises
     ------
     InputError
@@ -264,6 +278,8 @@ def named(snapshot: Snapshot, text: str) -> Named:
     """
     if _is_document(snapshot, text):
         return Named(document=text)
+    if text.startswith(SCHEME):
+        text = unquote(text.removeprefix(SCHEME))
     place = PLACE.fullmatch(text)
     if place and _is_document(snapshot, place[1]):
         start, end = int(place[2]), int(place[3])

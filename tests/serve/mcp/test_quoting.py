@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 from indexes import built
@@ -61,7 +62,7 @@ def calls(hostile):
         asked += [("search", {"query": text[:1000]}) for text in SAYINGS.values()]
         asked += [("search", {"query": EVIL, "level": level}) for level in ("top", "documents")]
         asked += [(tool, {"id": node_id}) for tool in ("expand", "read") for node_id in ids]
-        asked += [("read", {"id": name}) for name in SAYINGS]
+        asked += [("fetch", {"id": name}) for name in SAYINGS]
         results = [client.result(tool, **arguments) for tool, arguments in asked]
         wrong = [client.result("read", id=f"{name}x") for name in SAYINGS]
         wrong.append(client.result("search", query=EVIL, where=["kex=1"]))
@@ -117,6 +118,17 @@ def test_values_of_documents_are_fields_that_the_instructions_name(calls) -> Non
             yield key
 
     of_documents = {key for result in calls[0] for key in fields(result.structured_content)}
-    # An id is what was asked for.
-    assert of_documents <= {"text", "title", "document", "section", "id"}
-    assert all(f"{key}" in INSTRUCTIONS for key in of_documents - {"id"})
+    # An id is what was asked for, and a URL has no blank.
+    assert of_documents <= {"text", "title", "document", "section", "id", "url"}
+    assert all(f"{key}" in INSTRUCTIONS for key in of_documents - {"id", "url"})
+
+
+def test_a_url_has_no_words(calls) -> None:
+    urls = {
+        entry["url"]
+        for result in calls[0]
+        for entry in [result.structured_content, *result.structured_content.get("results", ())]
+        if "url" in entry
+    }
+    assert any(quote(f"Next: {EVIL}") in url for url in urls)
+    assert all(re.fullmatch(r"hierindex:[\w%./~-]+#char=\d+,\d+", url) for url in urls)

@@ -32,11 +32,12 @@ def without_quotes(text: str) -> str:
 
 def test_the_tools_only_read_and_their_replies_have_schemas(asked) -> None:
     tools = {tool.name: tool for tool in asked.tools()}
-    assert [*tools] == ["search", "outline", "expand", "read"]
+    assert [*tools] == ["search", "outline", "expand", "read", "fetch"]
     for tool in tools.values():
         assert tool.annotations.read_only_hint
         assert tool.output_schema["properties"]["next_step"]
         assert tool.description
+    assert tools["fetch"].input_schema["properties"] == tools["read"].input_schema["properties"]
 
 
 def test_a_search_finds_all_chunks_in_parts_verbatim_where_they_say(asked) -> None:
@@ -46,10 +47,17 @@ def test_a_search_finds_all_chunks_in_parts_verbatim_where_they_say(asked) -> No
     for entry in found:
         (place,) = entry["citations"]
         assert TEXTS[place["document"]][place["start"] : place["end"]] == entry["text"]
-        named = f"{place['document']}#char={place['start']},{place['end']}"
-        for name in (entry["id"], named):
-            read = asked.reply("read", id=name)
-            assert (read["id"], read["text"]) == (name, entry["text"])
+        assert entry["url"] == (
+            f"hierindex:{place['document']}#char={place['start']},{place['end']}"
+        )
+        assert asked.reply("read", id=entry["url"])["text"] == entry["text"]
+        read = asked.reply("fetch", id=entry["id"])
+        assert {*read} >= {"id", "title", "text", "url"}
+        assert (read["id"], read["text"], read["url"]) == (
+            entry["id"],
+            entry["text"],
+            entry["url"],
+        )
 
 
 def test_the_text_says_what_the_values_say(asked) -> None:
@@ -192,7 +200,7 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("read", {"id": "a.txt#char=99999,100000"}, "The index holds no text"),
         ("read", {"id": "e.txt#char=0,5"}, "No node and no document has the id 'e.txt'"),
         ("read", {"id": "x" * 100_000}, "id is invalid: it must be text of at most 5000"),
-        ("read", {"id": "'; DROP TABLE nodes; --"}, "No node and no document has the id"),
+        ("fetch", {"id": "'; DROP TABLE nodes; --"}, "No node and no document has the id"),
     ],
 )
 def test_a_wrong_call_is_answered_by_a_sentence(asked, tool, arguments, said) -> None:
