@@ -35,7 +35,8 @@ from hierindex.store.filtering import BEGINS, known_filters
 from hierindex.store.snapshot import Snapshot
 
 with extra("serve", "The server needs"):
-    from starlette.responses import JSONResponse
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
     from hierindex.serve.app import EVENTS, application
@@ -235,8 +236,12 @@ def serve(
     endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": written_by(llm, Written)}
     warm = (partial(Query(question="Is all loaded?").answer, i, {}) for i in indexes.values())
     names = [] if "" in indexes else [*indexes]
-    description = JSONResponse(described(endpoints, names))
-    pages = [Route(path, description, methods=["GET"]) for path in ("/openapi.json", "/")]
+    description = described(endpoints, names)
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(description)
+
+    pages = [Route(path, openapi) for path in ("/openapi.json", "/")]
     app = application(indexes, endpoints, pages)
     return Server(app, host, ports, warm)
 
