@@ -30,7 +30,7 @@ def evaluate(
         typer.Option(
             metavar="WAY,...",
             help="Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
-            "all by default.",
+            "all by default. Also answer, which asks each question and measures the answer.",
         ),
     ] = None,
     budgets: Annotated[
@@ -69,6 +69,15 @@ def evaluate(
     default, a question with evidence searches only its own document, any
     other question all documents; the field within names another document
     to search.
+
+    A BEIR folder is read as well. Judgements of documents that the corpus
+    lacks count as not found, and a document with the id of a query does not
+    count as its result.
+
+    With --ways answer, coverage and documents measure the citations, answer
+    measures the text, words is its length, and refused is the share of
+    refusals. Questions without an expected answer are asked, too: they should
+    be refused.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

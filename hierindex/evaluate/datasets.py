@@ -1,8 +1,10 @@
 """Evaluation data: documents, and questions with known answers (gold)."""
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import index
@@ -31,10 +33,12 @@ class Question:
         Figures are means over the questions of a kind.
     within : str, optional
         Id of a document: only this document is searched.
+    without : str, optional
+        Id of a document to exclude from the search, with all summaries of its text.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
-        Gold: ids of relevant documents.
+        Gold: ids of relevant documents. Documents that the data lack count as not found.
     answers : tuple of str
         Gold: texts, one of which must be found word for word.
     """
@@ -44,6 +48,7 @@ class Question:
     group: str
     kind: str = ""
     within: str | None = None
+    without: str | None = None
     spans: tuple[Span, ...] = ()
     documents: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -63,8 +68,8 @@ class Dataset:
     Raises
     ------
     InputError
-        If an id is repeated, a question names a missing document, or a gold span is outside of its
-        document.
+        If an id is repeated, a question has a gold span or `within` of a missing document, or a
+        gold span is outside of its document.
     """
 
     name: str
@@ -79,8 +84,8 @@ class Dataset:
             if n > 1:
                 raise InputError(f"{self.name} has {n} {what}s with the id {repeated!r}.")
         for q in self.questions:
-            named = [*(span.document for span in q.spans), *q.documents, q.within]
-            for missing in (name for name in named if name is not None and name not in texts):
+            named = {*(span.document for span in q.spans), q.within} - {None}
+            for missing in named - texts.keys():
                 raise InputError(
                     f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
                 )
@@ -99,12 +104,13 @@ class Dataset:
 
 
 def read_dataset(path: str | Path) -> Dataset:
-    """Read evaluation data.
+    """Read evaluation data in either of two formats.
 
     Parameters
     ----------
     path : str or Path
-        A folder of `documents.jsonl` and `questions.jsonl`.
+        A folder of `documents.jsonl` and `questions.jsonl`, or a BEIR folder (`corpus.jsonl`,
+        `queries.jsonl`, `qrels/*.tsv`, of which `test.tsv` is preferred).
 
     Raises
     ------
@@ -124,8 +130,14 @@ def read_dataset(path: str | Path) -> Dataset:
 
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
+
+    As in BEIR, judgements of documents outside the corpus count as not found, and a document with
+    the id of a query is not a result of that query.
     """
     folder = Path(path)
+    if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):
+        with _naming(f"{folder}"):
+            return _beir(folder)
     documents = _lines(
         folder / "documents.jsonl", lambda row: Document(text=row["text"], id_=row["doc_id"])
     )
@@ -134,31 +146,64 @@ def read_dataset(path: str | Path) -> Dataset:
     return Dataset(folder.name, documents, questions)
 
 
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Raise InputError with the name of the file or field that cannot be read."""
+    try:
+        yield
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{what} lacks the field {error}.") from error
+    except (OSError, AttributeError, TypeError, ValueError) as error:
+        named = InputError.of_field(error) if isinstance(error, ValidationError) else error
+        reason = str(named).replace(": line 1 column", " at column").rstrip(".")
+        raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
+
+
+def _beir(folder: Path) -> Dataset:
+    documents = _lines(
+        folder / "corpus.jsonl",
+        lambda row: Document(
+            text="\n\n".join(filter(None, (row.get("title"), row["text"]))), id_=row["_id"]
+        ),
+    )
+    file = min(folder.glob("qrels/*.tsv"), key=lambda file: (file.stem != "test", file.name))
+    gold: dict[str, list[str]] = {}
+    with file.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows, delimiter="\t"):
+            if int(row["score"]) > 0:
+                gold.setdefault(row["query-id"], []).append(row["corpus-id"])
+    queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
+    ids = {document.doc_id for document in documents}
+    asked = [
+        Question(q, text, q, without=q if q in ids else None, documents=tuple(gold[q]))
+        for q, text in queries
+        if q in gold
+    ]
+    return Dataset(folder.name, documents, asked)
+
+
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
     """Parse the JSON object on each line of a file; errors name the line."""
     try:
         data = path.read_bytes()  # bytes, so that a line that is not UTF-8 is named, too
     except OSError as error:
-        needed = "DATA must have documents.jsonl and questions.jsonl"
+        needed = "DATA must have documents.jsonl and questions.jsonl, or BEIR's files"
         raise InputError(f"{path} cannot be read ({error.strerror}); {needed}.") from error
     parsed = list[T]()
     for number, line in enumerate(map(bytes.strip, data.split(b"\n")), start=1):
-        try:
+        with _naming(f"Line {number} of {path}"):
             if line:
                 parsed.append(parse(json.loads(line)))
-        except KeyError as error:
-            raise InputError(f"Line {number} of {path} lacks the field {error}.") from error
-        except (AttributeError, TypeError, ValueError) as error:
-            named = InputError.of_field(error) if isinstance(error, ValidationError) else error
-            reason = str(named).replace(": line 1 column", " at column").rstrip(".")
-            raise InputError(
-                f"Line {number} of {path} cannot be read as evaluation data: {reason}."
-            ) from error
     return parsed
 
 
 def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
     answers = [row["answer"]] if row.get("answer") else row.get("answers")
+    documents = _texts("gold_titles", row)
+    for missing in (name for name in documents if name not in texts):
+        raise ValueError(f"gold_titles names the missing document {missing!r}")
     return Question(
         id=row["qid"],
         text=row["question"],
@@ -166,7 +211,7 @@ def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
         kind=row.get("kind") or "",
         within=row.get("within", row["doc_id"] if row.get("evidence") else None),
         spans=tuple(_spans(texts, row)),
-        documents=_texts("gold_titles", row),
+        documents=documents,
         answers=_texts("answers", {"answers": answers}),
     )
 

@@ -1,6 +1,7 @@
 """Measures of retrieval with their confidence intervals, and the report of an evaluation."""
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -12,7 +13,9 @@ from hierindex.core.arguments import Floats1d
 from hierindex.evaluate.datasets import Question
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import Node, Span
+from hierindex.respond.answer import Answer
 from hierindex.text.display import counted
+from hierindex.text.sentences import tokens
 from hierindex.text.words import WORD
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 OVERLAP = 41  # characters of gold that make a passage a hit; fewer may be the end of a sentence
 N_RESAMPLES = 2_000  # of an interval
+NUMBER = re.compile(r"\[\d*[?*]?\]")  # of a citation in an answer
 
 Measure = tuple[str, int | None]
 """A measure's name, and its token budget if it has one."""
@@ -61,7 +65,7 @@ def fill(passages: Iterable[Passage], budget: int) -> list[Passage]:
 
 
 def held(
-    question: Question, texts: Mapping[str, str], kept: Sequence[Passage], budget: int
+    question: Question, texts: Mapping[str, str], kept: Sequence[Passage], budget: int | None
 ) -> dict[Measure, float]:
     """Measure how much of a question's gold is in the passages that fit a budget, from 0 to 1.
 
@@ -75,14 +79,14 @@ def held(
     texts : Mapping[str, str]
         Texts of the documents, by id.
     kept : Sequence[Passage]
-    budget : int
-        Tokens.
+    budget : int, optional
+        Tokens; without it, `coverage` is the share of the characters of gold spans.
     """
     gold, spans = question.spans, [span for passage in kept for span in passage.spans]
     figures = dict[Measure, float]()
     if gold:
         n_tokens = sum(count_tokens(texts[span.document][span.start : span.end]) for span in gold)
-        most = n_covered(gold, gold) * min(1.0, budget / max(1, n_tokens))
+        most = n_covered(gold, gold) * min(1.0, (budget or math.inf) / max(1, n_tokens))
         figures["coverage", budget] = min(1.0, n_covered(gold, spans) / most)
     if question.documents:
         documents = {*question.documents}
@@ -92,6 +96,19 @@ def held(
         text = _words("\n".join(passage.text for passage in kept))
         figures["answer", budget] = float(any(_words(a) in text for a in question.answers))
     return figures
+
+
+def said(question: Question, texts: Mapping[str, str], answer: Answer) -> dict[Measure, float]:
+    """Measure how much of a question's gold is in the citations and the text of an answer.
+
+    Has the measures of `held` without a budget. In addition, `words` is the number of words of the
+    answer, and `refused` tells whether the answer is a refusal.
+    """
+    places = (place for each in answer.citations for place in (each, *each.also))
+    spans = tuple(Span(place.document, place.start, place.end) for place in places)
+    text = NUMBER.sub(" ", answer.answer)
+    figures = {("words", None): float(len(tokens(text))), ("refused", None): float(answer.refused)}
+    return held(question, texts, [Passage("", text, spans)], None) | figures
 
 
 def _words(text: str) -> str:
@@ -209,8 +226,9 @@ class Report:
 def table(report: Mapping[str, Any], width: int | None = None) -> str:
     """Format the dict of `Report.to_json`: a Markdown table for each kind of question.
 
-    A cell has the mean, and the 95% interval of its difference to the baseline. A table wider than
-    `width` columns is split into several tables with fewer measures.
+    A cell has the mean, and the 95% interval of its difference to the baseline. Methods with
+    different measures are in separate tables. A table wider than `width` columns is split into
+    several tables with fewer measures.
     """
     blocks = []
     for data, kind in dict.fromkeys((row["data"], row["kind"]) for row in report["rows"]):
@@ -225,14 +243,19 @@ def table(report: Mapping[str, Any], width: int | None = None) -> str:
 
 def _cells(rows: Sequence[Mapping[str, Any]], width: int | None) -> str:
     cells = {(row["way"], row["measure"], row["budget"]): _cell(row) for row in rows}
-    first = ["way", *dict.fromkeys(row["way"] for row in rows)]
-    tables, room = [[first]], width or math.inf
+    every = dict.fromkeys(row["way"] for row in rows)
+    tables, room, shown = list[list[list[str]]](), 0, list[str]()
     for name, budget in dict.fromkeys((row["measure"], row["budget"]) for row in rows):
+        ways = [way for way in every if (way, name, budget) in cells]
         head = name if budget is None else f"{name} at {budget:,}"
-        column = [head, *(cells.get((way, name, budget), "") for way in first[1:])]
-        if len(tables[-1]) > 1 and _markdown([*tables[-1], column]).index("\n") > room:
-            tables.append([first])
+        column = [head, *(cells[way, name, budget] for way in ways)]
+        taken = max(map(len, column)) + len(" | ")
+        if ways != shown or (width is not None and taken > room):
+            shown = ways
+            tables.append([["way", *ways]])
+            room = (width or 0) - max(map(len, tables[-1][0])) - len("|  |")
         tables[-1].append(column)
+        room -= taken
     return "\n\n".join(map(_markdown, tables))
 
 

@@ -29,11 +29,13 @@ from hierindex.evaluate.measures import (
     held,
     interval,
     ranked,
+    said,
 )
 from hierindex.index import HierarchicalIndex
 from hierindex.models.embedder import EmbedLike
 from hierindex.models.load import load_embed_model
 from hierindex.progress import Progress, silent
+from hierindex.respond.answer import Answer
 from hierindex.retrieve.search import cuts, of_documents
 from hierindex.store.filters import Filters
 from hierindex.tree.hierarchy import SemanticHierarchy
@@ -41,6 +43,8 @@ from hierindex.tree.hierarchy import SemanticHierarchy
 LEVEL = re.compile(r"level-(\d+)")
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
+ANSWER = "answer"  # not of all ways, as its measures are others
+WITHOUT_GOLD = "without gold"  # the kind of questions that have none
 TOP_K = 10  # results of a ranking
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
 
@@ -58,14 +62,17 @@ class Asked:
 
     @property
     def filters(self) -> Filters:
-        """The question's `within` as filters for `as_retriever`."""
-        within = self.question.within
-        return Filters(() if within is None else (of_documents([within]),))
+        """The question's `within` and `without` as filters for `as_retriever` and `ask`."""
+        within, without = self.question.within, self.question.without
+        searched = () if within is None else (of_documents([within]),)
+        excluded = () if without is None else (Filters((of_documents([without]),), "not"),)
+        return Filters((*searched, *excluded))
 
 
-Way = Callable[[Asked, int, int | None], Sequence[BaseNode]]
+Way = Callable[[Asked, int, int | None], Sequence[BaseNode] | Answer]
 """A retrieval method: a function of a question, a sufficient number of nodes, and the token budget
-(None for a ranking). It returns nodes, best first; nodes that exceed the budget are skipped.
+(None for a ranking). It returns nodes, best first; nodes that exceed the budget are skipped. Or it
+returns an answer, and is called once.
 """
 
 
@@ -99,6 +106,11 @@ def retrieved(**options: Any) -> Way:
     return way
 
 
+def answered(asked: Asked, top_k: int, budget: int | None) -> Answer:
+    """Return the answer of `HierarchicalIndex.ask` without a language model."""
+    return asked.index.ask(asked.question.text, filters=asked.filters)
+
+
 WAYS: dict[str, Way] = {
     "auto": retrieved(mode="auto"),
     "dense": retrieved(level=0, by="dense"),
@@ -107,6 +119,7 @@ WAYS: dict[str, Way] = {
     "collapsed": retrieved(mode="collapsed"),
 }
 """Retrieval methods by name: the default, chunks by vectors, words or both, and all levels."""
+NAMED = {**WAYS, ANSWER: answered}
 
 
 def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
@@ -131,12 +144,12 @@ def of_levels(index: HierarchicalIndex) -> dict[str, Way]:
 
 
 def _named(name: str) -> Way:
-    if name in WAYS:
-        return WAYS[name]
+    if name in NAMED:
+        return NAMED[name]
     if found := LEVEL.fullmatch(name):
         return retrieved(mode="level", level=int(found[1]))
     raise InputError(
-        f"There is no retrieval method {name!r}; there are {', '.join(WAYS)}, and level-N."
+        f"There is no retrieval method {name!r}; there are {', '.join(NAMED)}, and level-N."
     )
 
 
@@ -168,12 +181,14 @@ def evaluate(
     ways : sequence of str or mapping, optional
         "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
         vectors, by words, and by both), "collapsed" (all levels at once), "level-1", "level-2" and
-        so on; by default all of these. Or a mapping of names to functions, see `retrieved`.
+        so on; by default all of these. "answer", which is only asked if it is named, measures
+        the answers of `HierarchicalIndex.ask` without a language model. Or a mapping of names to
+        functions, see `retrieved`.
     budgets : sequence of int
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
         by default.
     against : str, optional
-        Baseline of the comparison; by default "dense", or the first method if that is missing.
+        Baseline of the comparison; by default "dense", or the first method other than "answer".
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
@@ -187,7 +202,7 @@ def evaluate(
         A function of further measures, `measures(question, passages, budget)`. It returns a dict of
         values by (name, budget). It is called with the passages that fit each token budget and, for
         questions with gold passages or documents, with each ranking of ten passages and None as
-        budget. With it, questions without gold are evaluated, too.
+        budget; it is not called with answers. With it, questions without gold are evaluated, too.
     progress : Progress
 
     Returns
@@ -207,17 +222,24 @@ def evaluate(
     questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are measured on
     rankings of ten passages, where a passage is relevant if it is from a gold document, or has at
     least 41 characters or half of a gold passage.
+
+    For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
+    of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
+    answers that say that nothing answers the question. Questions without gold have only `words` and
+    `refused`. Their default kind is "without gold", so that correct and wrong refusals are not
+    mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without gold
+    if its name is "answer".
     """
     started = time.perf_counter()
     chosen = ways_of(ways)
-    against = against or (AGAINST if AGAINST in chosen else next(iter(chosen)))
+    against = against or min(chosen, key=lambda way: (way != AGAINST, way == ANSWER))
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     rows, notes = list[Row](), list[str]()
     given = [data] if isinstance(data, str | Path | Dataset) else data
-    datasets = _read(given, measures, notes)
+    datasets = _read(given, ANSWER in chosen, measures, notes)
     model = embed_model or load_embed_model()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
         for dataset in datasets:
@@ -230,11 +252,11 @@ def evaluate(
 
 
 def _read(
-    data: Sequence[str | Path | Dataset], measures: Measures | None, notes: list[str]
+    data: Sequence[str | Path | Dataset], answers: bool, measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return the data sets, which must have different names.
+    """Return the data sets, which must have different names, and note missing parts.
 
-    Questions without gold are left out, and noted, unless there are further measures.
+    Questions without gold are kept for answers and for further measures.
     """
     require(len(data) > 0, "data", "one data set or more", data)
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
@@ -242,9 +264,20 @@ def _read(
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
     for number, d in enumerate(datasets):
-        kept = [q for q in d.questions if measures is not None or _has_gold(q)]
-        if n_left := len(d.questions) - len(kept):
-            notes.append(f"{d.name}: {n_left} questions without gold were left out.")
+        texts, kept = d.texts, d.questions
+        judged = [name for q in kept for name in q.documents]
+        if missing := [name for name in judged if name not in texts]:
+            named = ", ".join(map(repr, [*dict.fromkeys(missing)][:3]))
+            notes.append(
+                f"{d.name}: {len(missing):,} of {len(judged):,} judgements are of documents "
+                f"outside the corpus, such as {named}. They count as not found."
+            )
+        if answers:
+            kept = [q if _has_gold(q) else replace(q, kind=q.kind or WITHOUT_GOLD) for q in kept]
+        elif measures is None:
+            kept = [q for q in kept if _has_gold(q)]
+            if n_left := len(d.questions) - len(kept):
+                notes.append(f"{d.name}: {n_left} questions without gold were left out.")
         if not kept:
             raise InputError(f"{d.name} has no question with an expected answer (gold).")
         datasets[number] = replace(d, questions=kept)
@@ -304,6 +337,8 @@ def _figures(
         for budget in (*budgets, None) if ranks else budgets:
             enough = max(TOP_K, math.ceil(SPARE * (budget or 0) / mean))
             result = way(asked, enough, budget)
+            if isinstance(result, Answer):
+                return said(question, texts, result)
             passages = map(Passage.of, result)
             kept = fill(passages, budget) if budget else [*islice(passages, TOP_K)]
             found |= held(question, texts, kept, budget) if budget else ranked(question, kept)
@@ -314,6 +349,8 @@ def _figures(
         vector = index.embed_model.get_query_embedding(question.text)
         asked = Asked(question, index, QueryBundle(question.text, embedding=vector))
         for way in list(figures):
+            if way != ANSWER and measures is None and not _has_gold(question):
+                continue
             try:
                 found = measured(ways[way], asked)
             except InputError as error:

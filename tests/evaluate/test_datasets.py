@@ -35,6 +35,24 @@ def test_gold_is_offsets_passages_documents_or_answers(tmp_path) -> None:
         assert question_of(tmp_path, gold) == Question("q", "What?", "d", answers=("short",))
 
 
+def test_beir_has_gold_documents(tmp_path) -> None:
+    (beir := tmp_path / "beir").mkdir()
+    (beir / "qrels").mkdir()
+    written(
+        beir,
+        corpus=[{"_id": "d", "title": "Budget", "text": TEXT}, {"_id": "e", "text": "Other."}],
+        queries=[{"_id": name, "text": "What?"} for name in ("q", "e", "none")],
+    )
+    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\ne\td\t1\n"
+    (beir / "qrels" / "test.tsv").write_text(rows)
+    dataset = read_dataset(beir)
+    assert dataset.questions == [
+        Question("q", "What?", "q", documents=("d",)),
+        Question("e", "What?", "e", without="e", documents=("d",)),  # its own result
+    ]
+    assert dataset.texts["d"] == f"Budget\n\n{TEXT}"
+
+
 def test_evidence_is_sought_in_its_document(tmp_path) -> None:
     assert question_of(tmp_path, {"evidence": ["bye"]}).within == "d"
     assert question_of(tmp_path, {"evidence": ["bye"], "within": None}).within is None
@@ -52,11 +70,7 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
 
 
 def test_what_is_of_a_missing_document_is_named(tmp_path) -> None:
-    for gold in (
-        {"within": "elsewhere"},
-        {"doc_id": "elsewhere", "start": 0, "end": 5},
-        {"gold_titles": ["d", "elsewhere"]},
-    ):
+    for gold in ({"within": "elsewhere"}, {"doc_id": "elsewhere", "start": 0, "end": 5}):
         with pytest.raises(InputError, match=r"^Question 'q' .* missing document 'elsewhere'\.$"):
             question_of(tmp_path, gold)
 
@@ -83,6 +97,7 @@ def asking(**gold):
         ("questions", asking(evidence=["no"]), "evidence is not in the document 'd': 'no'."),
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
+        ("questions", asking(gold_titles=["d", "e"]), "names the missing document 'e'."),
         ("questions", asking(answer=7), "answers must be a list of texts, got [7]."),
     ],
 )

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,9 +12,9 @@ from llama_index.core.schema import Document
 
 from hierindex import Span
 from hierindex.errors import InputError
-from hierindex.evaluate import Dataset, Question, evaluate, retrieved
+from hierindex.evaluate import Dataset, Question, evaluate, read_dataset, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
-from hierindex.evaluate.runner import WAYS
+from hierindex.evaluate.runner import WAYS, ways_of
 
 ANIMALS = ("cats", "dogs", "hens", "fish", "owls", "rats", "goats", "mice", "bees", "ants")
 FARM = "\n\n".join(
@@ -169,6 +171,119 @@ def test_questions_without_gold_are_left_out(options) -> None:
         evaluate(dataset("none", {"farm": FARM}, [without]))
 
 
+def written_beir(folder, texts, queries, judged):
+    (folder / "qrels").mkdir(parents=True)
+    for name, rows in (("corpus", texts), ("queries", queries)):
+        lines = [json.dumps({"_id": key, "text": text}) for key, text in rows.items()]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    lines = [f"{query}\t{document}\t1" for query, document in judged]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
+    return folder
+
+
+def test_judgements_outside_the_corpus_count_as_not_found(tmp_path, options) -> None:
+    """As in pytrec_eval."""
+    queries = {"half": about("dogs").text, "none": about("rats").text, "all": about("hens").text}
+    judged = [("half", "farm"), ("half", "lost"), ("none", "lost"), ("none", "gone")]
+    folder = written_beir(
+        tmp_path / "animals", {"farm": FARM, "town": TOWN}, queries, [*judged, ("all", "farm")]
+    )
+    report = evaluate(folder, ways=["dense"], **options)
+    assert report.notes == [
+        "animals: 3 of 5 judgements are of documents outside the corpus, such as 'lost', 'gone'. "
+        "They count as not found."
+    ]
+    figures = {row.measure: (row.questions, row.mean) for row in report.rows}
+    assert figures["documents"] == (3, 0.5)
+    assert figures["MRR@10"] == (3, pytest.approx(2 / 3, abs=1e-4))
+
+
+def test_a_result_that_is_the_query_itself_is_left_out(tmp_path, options) -> None:
+    """It has two chunks, which are nearer than the gold, and the ranking has ten passages still."""
+    paragraphs = dict(zip(ANIMALS, FARM.split("\n\n"), strict=True))
+    dogs = paragraphs["dogs"]
+    texts = {name: f"{text} They sing." for name, text in paragraphs.items()}
+    texts |= {"more": TOWN, "q": f"{dogs}\n\n{dogs.replace('All', 'So all')}"}
+    with_it = read_dataset(written_beir(tmp_path / "beir", texts, {"q": dogs}, [("q", "dogs")]))
+    kept = replace(with_it, questions=[replace(with_it.questions[0], without=None)])
+    documents = defaultdict(set)
+    lengths = {}
+
+    def spied(name, way):
+        def call(asked, top_k, budget):
+            nodes = way(asked, top_k, budget)
+            passages = [Passage.of(node) for node in nodes]
+            case = name, asked.question.without
+            documents[case] |= {span.document for each in passages for span in each.spans}
+            lengths[*case, budget] = len(passages)
+            return nodes
+
+        return call
+
+    ways = {name: spied(name, way) for name, way in ways_of([*WAYS, "level-1"]).items()}
+    for data, expected in ((with_it, 1.0), (kept, 1 / 3)):
+        report = evaluate(data, ways=ways, **options)
+        means = {(row.way, row.measure): row.mean for row in report.rows}
+        for name in ("dense", "text", "hybrid"):
+            assert means[name, "MRR@10"] == pytest.approx(expected, abs=1e-4)
+            assert lengths[name, data.questions[0].without, None] == 10
+    for name in ways:
+        assert "q" in documents[name, None]
+        assert "q" not in documents[name, "q"]
+    means = {row.measure: row.mean for row in evaluate(with_it, ways=["answer"], **options).rows}
+    assert means["documents"] == 1.0
+
+
+def test_answers_are_evaluated(options) -> None:
+    data = animals(
+        about("dogs"),
+        about("rats", "town", within="town", answers=("tower 99",)),
+        about("hens", kind="overview", spans=(), documents=("farm", "town")),
+        Question("none", "Who invented the telescope of Galilei?", group="farm"),
+        Question("marked", "Who invented the telescope of Newton?", group="farm", kind="refuse"),
+    )
+    report = evaluate(data, ways=["answer", "dense"], **options)
+    assert (report.against, report.notes) == ("dense", [])
+    found = {
+        kind: {
+            row.measure: (row.questions, row.mean) for row in rows(report, way="answer", kind=kind)
+        }
+        for kind in ("", "overview", "without gold", "refuse")
+    }
+    assert found[""].pop("words") > (2, 20)
+    assert found[""] == {"coverage": (2, 1.0), "answer": (1, 0.0), "refused": (2, 0.0)}
+    assert found["overview"]["documents"] == (1, 0.5)
+    for kind in ("without gold", "refuse"):
+        assert found[kind] == {"words": (1, 6.0), "refused": (1, 1.0)}
+        assert rows(report, way="dense", kind=kind) == []
+    for row in rows(report, way="answer"):
+        assert (row.budget, row.difference) == (None, None)
+    told = str(report)
+    assert re.search(r"\| way +\| coverage +\| words +\| refused +\| answer +\|\n", told)
+    assert re.search(r"\| way +\| coverage at 60 +\| ", told)
+    assert re.search(r"without gold: 1 question, 1 group\n\n\| way +\| words \| refused \|\n", told)
+
+
+def test_a_function_that_answers_is_asked_once_for_each_question(options) -> None:
+    seen = defaultdict(list)
+
+    def strict(asked, top_k, budget):
+        seen["strict"].append(asked.question.id)
+        settings = {"min_score": 1.0}
+        return asked.index.ask(asked.question.text, filters=asked.filters, synthesizer=settings)
+
+    def first(asked, top_k, budget):
+        seen["first"].append(asked.question.id)
+        return first_chunks(asked, top_k, budget)
+
+    data = animals(*DATA.questions, Question("none", "Who?", group="farm"))
+    report = evaluate(data, ways={"answer": strict, "first": first}, **options)
+    assert seen["strict"] == [question.id for question in data.questions]
+    assert {*seen["first"]} == {question.id for question in DATA.questions}
+    assert {row.mean for row in rows(report, way="answer", measure="refused")} == {1.0}
+    assert {row.mean for row in rows(report, way="answer", measure="coverage")} == {0.0}
+
+
 def test_further_measures(options) -> None:
     def longest(question, passages, budget):
         assert question.text == "Who?"
@@ -262,6 +377,21 @@ def test_the_command(command, data, tmp_path) -> None:
     status, out, err = command(data, *options, "--index", "kept")
     assert status == 0
     assert re.search(r"\| text +\| 1\.000 \[", out)
+
+
+def test_the_command_evaluates_answers(command, data) -> None:
+    none = {"qid": "none", "doc_id": "farm", "question": "Who invented the telescope of Galilei?"}
+    with (data / "questions.jsonl").open("a") as file:
+        file.write(f"\n{json.dumps(none)}")
+    options = ("--chunk-size", CHUNK_SIZE, "--index", "kept", "--json")
+    told = json.loads(command(data, *options, "--ways", "answer,text")[1])
+    assert (told["against"], told["notes"]) == ("text", [])
+    means = {(row["kind"], row["measure"]): row["mean"] for row in told["rows"]}
+    assert means["", "coverage"] == 1.0
+    assert (means["", "refused"], means["without gold", "refused"]) == (0.0, 1.0)
+    told = json.loads(command(data, *options)[1])
+    assert "answer" not in {row["way"] for row in told["rows"]}
+    assert told["notes"] == ["animals: 1 questions without gold were left out."]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Measures against figures computed by hand, and what holds for all of them."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 
-from hierindex import Quote, Span
+from hierindex import Answer, Citation, Quote, Span, Usage
 from hierindex.evaluate import Question
 from hierindex.evaluate.measures import (
     Passage,
@@ -16,6 +19,7 @@ from hierindex.evaluate.measures import (
     interval,
     n_covered,
     ranked,
+    said,
 )
 from hierindex.evaluate.measures import held as measured
 
@@ -57,6 +61,24 @@ def test_an_answer_is_found_word_for_word() -> None:
     assert held(kept, answers=("nine", "Three, four!")) == {"answer": 1.0}
     assert held(kept, answers=("hree",)) == {"answer": 0.0}
     assert held([], answers=("one",)) == {"answer": 0.0}
+
+
+def test_what_an_answer_says_and_cites() -> None:
+    cited = [Citation("d", 0, 3, also=(Citation("e", 0, 11),)), Citation("d", 4, 7)]
+    answer = Answer("one, [1]\n\ntwo [2]", "extractive", cited, [], Usage(), {})
+    asked = partial(Question, "q", "?", group="d")
+    length = {("words", None): 2.0, ("refused", None): 0.0}
+    for gold, figures in (
+        ({}, {}),
+        ({"spans": (Span("d", 0, 5),)}, {("coverage", None): 0.8}),
+        ({"documents": ("d", "e", "x", "y")}, {("documents", None): 0.5}),
+        ({"answers": ("One two",)}, {("answer", None): 1.0}),
+        ({"answers": ("1", "2")}, {("answer", None): 0.0}),  # numbers of citations
+    ):
+        assert said(asked(**gold), TEXTS, answer) == length | figures
+    nothing = replace(answer, answer="Nothing!", citations=[], refused=True)
+    refused = {("words", None): 1.0, ("refused", None): 1.0, ("documents", None): 0.0}
+    assert said(asked(documents=("d",)), TEXTS, nothing) == refused
 
 
 def test_fill_takes_in_order_and_skips_what_does_not_fit() -> None:
