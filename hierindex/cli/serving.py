@@ -84,9 +84,9 @@ def serve(
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    /openapi.json describes the endpoints. Each request is answered from the
-    newest generation of its index. With --llm, everyone who can connect can
-    use the model.
+    The page at the root describes the endpoints, as /openapi.json does for
+    programs. Each request is answered from the newest generation of its index.
+    With --llm, everyone who can connect can use the model.
     """
     places = _by_name(index)
     llm = _llm_of(settings)

@@ -1,11 +1,12 @@
 """The HTTP API of indexes: its endpoints, their description, and the server."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from inspect import getdoc
-from itertools import chain
+from itertools import chain, starmap
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Le
@@ -36,8 +37,8 @@ from hierindex.store.snapshot import Snapshot
 
 with extra("serve", "The server needs"):
     from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+    from starlette.responses import HTMLResponse, JSONResponse, Response
+    from starlette.routing import BaseRoute, Route
 
     from hierindex.serve.app import EVENTS, application
     from hierindex.serve.server import Server
@@ -69,6 +70,22 @@ STREAMS = (
     "events `text` before the event `answer`."
 )
 TOKEN = {"type": "http", "scheme": "bearer"}
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width">
+<title>hierindex</title>
+</head>
+<body>
+<h1>hierindex</h1>
+<p>Requests and replies are JSON; <a href="/openapi.json">openapi.json</a> describes all fields.</p>
+{}
+</body>
+</html>
+"""
 
 
 class Error(TypedDict):
@@ -200,7 +217,7 @@ def serve(
     host: str = HOST,
     llm: "LLMLike | None" = None,
 ) -> Server:
-    """Start the HTTP API in a thread; `/openapi.json` describes it.
+    """Start the HTTP API in a thread; `/openapi.json` and the page at `/` describe it.
 
     Parameters
     ----------
@@ -236,13 +253,7 @@ def serve(
     endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": written_by(llm, Written)}
     warm = (partial(Query(question="Is all loaded?").answer, i, {}) for i in indexes.values())
     names = [] if "" in indexes else [*indexes]
-    description = described(endpoints, names)
-
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(description)
-
-    pages = [Route(path, openapi) for path in ("/openapi.json", "/")]
-    app = application(indexes, endpoints, pages)
+    app = application(indexes, endpoints, _pages(described(endpoints, names)))
     return Server(app, host, ports, warm)
 
 
@@ -290,3 +301,38 @@ def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()
             "securitySchemes": {"token": TOKEN},
         },
     }
+
+
+def _pages(description: Mapping[str, Any]) -> list[BaseRoute]:
+    """Return the routes of a description: `/openapi.json`, and as a page `/` and `/docs`."""
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(description)
+
+    async def page(request: Request) -> Response:
+        return HTMLResponse(PAGE.format("\n".join(_sections(description))))
+
+    return [Route("/openapi.json", openapi), Route("/", page), Route("/docs", page)]
+
+
+def _sections(description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the HTML of each endpoint, with its fields."""
+    schemas = description["components"]["schemas"]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            if method == "parameters":
+                continue
+            body = operation.get("requestBody", {"content": {"": {"schema": {}}}})["content"]
+            (content,) = body.values()
+            fields = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
+            rows = "\n".join(starmap(_row, fields.get("properties", {}).items()))
+            yield f"<h2><code>{method.upper()} {path}</code></h2>"
+            yield f"<p>{escape(operation['summary'])}</p>"
+            yield f"<table><tbody>\n{rows}\n</tbody></table>" if rows else ""
+
+
+def _row(name: str, field: Mapping[str, Any]) -> str:
+    kinds = [each.get("type", "") for each in field.get("anyOf", [field])]
+    kind = " or ".join(each for each in kinds if each not in ("", "null"))
+    said = escape(field.get("description", ""))
+    return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{said}</td></tr>'

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from hierindex.export import to_html, to_svg
-from hierindex.serve import explore
+from hierindex.serve import explore, serve
 from hierindex.serve.explorer import PAGE
 
 RULES = {
@@ -23,14 +23,14 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("pages")
 
 
-@pytest.fixture(scope="module", params=["report", "explorer"])
+@pytest.fixture(scope="module", params=["report", "explorer", "serve"])
 def page(request, built, folder) -> Path:
     """A file of a page, as people get it."""
     file = folder / f"{request.param}.html"
     if request.param == "report":
         to_html(built, file)
         return file
-    with explore(built, 0) as server:
+    with (explore if request.param == "explorer" else serve)(built, 0) as server:
         answer = httpx.get(server.url, headers={"Accept": "text/html"})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].partition(";")[0] == "text/html"
