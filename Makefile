@@ -119,7 +119,8 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 
 bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster
 	$(INSTALL) -e '.[ray]'
-	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py
+	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py workers
+	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py pools
 
 soak: $(TESTABLE)  ## kills writers at random moments, fills disks, sets clocks back
 	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py

@@ -20,6 +20,7 @@ STAGES = {  # what is done, and to what
     "summarize level": ("Writing", "summary"),
     "embed level": ("Embedding", "summary"),
     "grow documents": ("Growing trees over", "document"),
+    "grow pools": ("Growing trees over", "pool"),
     "write": ("Writing the index", ""),
     "questions": ("Asking", "question"),
 }

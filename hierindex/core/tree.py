@@ -123,23 +123,28 @@ class ByMixture:
         parts = [np.arange(len(rows))]
         if self.per_document:
             parts = np.split(parts[0], document_starts(rows.document)[1:])
-        pools = [part[pool] for part in parts for pool in self._pools(rows.X[part])]
+        pools = [part[pool] for part in parts for pool in self.pools(rows.X[part])]
+        M = self.of_pools(rows, pools)
+        if M is None and len(pools) > 1 and not self.per_document:
+            # Single rows of two pools may still share a group.
+            M = bounded(one_hot(np.arange(len(rows))), rows, self.caps)
+        return M if M is not None and M.shape[1] < len(rows) else None
+
+    def pools(self, X: Floats2d) -> list[Ints1d]:
+        """Return the row indices of each pool; pools are clustered separately."""
+        if len(X) <= self.max_pool:
+            return [np.arange(len(X))]
+        return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))
+
+    def of_pools(self, rows: Rows, pools: Sequence[Ints1d]) -> Membership | None:
+        """Return the clusters of each pool, or None if no cluster has two rows."""
         clusters = (
             (pool[group], weight)
             for pool in pools
             for group, weight in weighted_groups(self._clusters(rows[pool]))
         )
         M = from_groups(clusters, len(rows))
-        if M.shape[1] >= len(rows) and len(pools) > 1 and not self.per_document:
-            # Single rows of two pools may still share a group.
-            M = bounded(one_hot(np.arange(len(rows))), rows, self.caps)
         return M if M.shape[1] < len(rows) else None
-
-    def _pools(self, X: Floats2d) -> list[Ints1d]:
-        """Return the row indices of each pool; pools are clustered separately."""
-        if len(X) <= self.max_pool:
-            return [np.arange(len(X))]
-        return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))
 
     def _clusters(self, rows: Rows) -> Membership:
         if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):

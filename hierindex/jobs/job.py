@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
 from hierindex.jobs.report import BuildReport, reported
@@ -27,7 +27,16 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, grow_above, grow_documents, parted
+from hierindex.tree.growth import (
+    Grown,
+    GrownPools,
+    PoolRows,
+    Sink,
+    grow_above,
+    grow_documents,
+    grow_pools,
+    parted,
+)
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
 from hierindex.tree.recipe import Recipe
@@ -92,7 +101,7 @@ class PartGrower:
         place = {document: i for i, document in enumerate(part.origins)}
         return sorted(chunks, key=lambda chunk: place.get(chunk.documents[0], len(place)))
 
-    def grow(self, part: Part) -> GrownPart:
+    def documents(self, part: Part) -> GrownPart:
         """Split, embed and summarise the documents of a part."""
         watch = Stopwatch()
         with watch("split"):
@@ -101,14 +110,18 @@ class PartGrower:
         watch.add(grown.seconds)
         return replace(grown, seconds=watch.seconds)
 
+    def pools(self, pools: PoolRows) -> GrownPools:
+        """Group pools of leaves; see `grow_pools`."""
+        return grow_pools(self.recipe, pools)
+
     @cached_property
     def _splitter(self) -> "NodeParser":
         model = self.hierarchy.embedder.embed_model
         return self.splitter or sentence_splitter(model, self.chunk_size)
 
 
-Map = Callable[[Iterable[Part]], Iterator[GrownPart]]
-"""Grows each part, in order; see `PartGrower.grow`."""
+Map = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
+"""Yields what a method of `PartGrower` returns for each item, in order."""
 
 
 class Workers(NamedTuple):
@@ -150,7 +163,7 @@ Engine = Callable[[Table, Progress], AbstractContextManager[AtWork]]
 @contextmanager
 def start_here(grower: PartGrower) -> Iterator[Workers]:
     """Grow all parts in this process; see `Start`."""
-    yield Workers(partial(map, grower.grow), grower)
+    yield Workers(lambda method, items: map(partial(method, grower), items), grower)
 
 
 @contextmanager
@@ -243,16 +256,19 @@ class Job:
 
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
-        with self.start(self.grower) as workers:
+        with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0
-                for grown in workers.map(self.parts(workers.n_parts)):
+                for grown in workers.map(PartGrower.documents, self.parts(workers.n_parts)):
                     n_done += len(documents_alone([*grown.left, *grown.finished]))
                     workers.progress("grow documents", n_done, len(self.revision.read))
                     yield grown
 
-            return grow_above(workers.grower.recipe, grown_parts(), self.earlier(), rows.add)
+            grow_pools = partial(workers.map, PartGrower.pools)
+            aside = Sink(rows.add, waiting, self.part)
+            recipe = workers.grower.recipe
+            return grow_above(recipe, grown_parts(), self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hierindex.cache import Cache, Entry, Readings, Texts, open_cache
 from hierindex.errors import FallbackWarning, HierindexError, InputError, WindowWarning
-from hierindex.jobs.job import Part, PartGrower
+from hierindex.jobs.job import PartGrower
 from hierindex.jobs.revision import InFile
 from hierindex.models.adapters import OpenVinoEmbedding, as_llama_index
 from hierindex.models.embedder import Embedder, fingerprint
@@ -293,13 +293,13 @@ class Worker:
         """See `check_version`."""
         check_version(version)
 
-    def grow(self, sent: list[Any], part: Part) -> Grown:
-        """Grow a part; the function in `sent` makes the `PartGrower` on the first call."""
+    def grow(self, sent: list[Any], method: Callable[[PartGrower, Any], Any], item: Any) -> Grown:
+        """Call a method of a `PartGrower`; the function in `sent` makes it on the first call."""
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             if self._grower is None:  # also after another process has died in its place
                 self._grower = result_of(sent[0])()
-            grown = self._grower.grow(part)
+            grown = method(self._grower, item)
         ours = [each for each in said if issubclass(each.category, REPORTED)]
         told = dict.fromkeys((each.category, str(each.message)) for each in ours)
         return pickle.dumps(grown), [*told]

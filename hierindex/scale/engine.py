@@ -15,7 +15,7 @@ from typing import Any
 from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.jobs.job import AtWork, Part, PartGrower, Workers
+from hierindex.jobs.job import AtWork, PartGrower, Workers
 from hierindex.jobs.revision import InFile, file_reader
 from hierindex.progress import Progress
 from hierindex.read.files import File
@@ -35,7 +35,6 @@ from hierindex.scale.cluster import (
 )
 from hierindex.store.table import Table
 from hierindex.tree.growth import parted
-from hierindex.tree.levels import GrownPart
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
@@ -48,7 +47,8 @@ AT_ONCE = 2  # calls of a worker; one waits
 class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
-    Ray tasks read files, and Ray actors split, embed and summarise the documents. This process
+    Ray tasks read files, and Ray actors split, embed and summarise the documents. If
+    `RaptorHierarchy` divides many chunks into pools, the actors cluster these, too. This process
     builds the upper levels and writes the index; it needs as much memory as a build without a
     cluster. The tree is the same, including all ids. All machines need the sources under the same
     paths, the same version of hierindex and the same models.
@@ -122,10 +122,11 @@ class RayEngine:
                 ray.kill(worker)
 
 
-def _map(workers: Sequence[Any], sent: Any, parts: Iterable[Part]) -> Iterator[GrownPart]:
-    """Grow parts in the workers; see `Map`."""
+def _map(workers: Sequence[Any], sent: Any, method: Any, items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the workers' result for each item, in order; see `Map`."""
     calls = (
-        worker.grow.remote(sent, part) for worker, part in zip(cycle(workers), parts, strict=False)
+        worker.grow.remote(sent, method, item)
+        for worker, item in zip(cycle(workers), items, strict=False)
     )
     for grown, said in in_order(calls, AT_ONCE * len(workers)):
         for category, message in said:

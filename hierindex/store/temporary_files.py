@@ -97,6 +97,13 @@ class RowFile(WaitingFile):
         data = self._read(number)
         return {**json.loads(data[self._n_bytes :]), "vector": self._vector(data)}
 
+    def vectors(self) -> NDArray[np.float32]:
+        """Return the vectors of all rows, (n_rows, n_dims)."""
+        X = np.empty((len(self), self._n_dims), np.float32)
+        for i in range(len(self)):
+            X[i] = self._vector(self._read(i))
+        return X
+
     def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order in which they were added; None if there are none."""
         if not len(self):

@@ -1,28 +1,159 @@
 """Growing a tree, part by part and then above the parts.
 
-The parts are trees of documents, or leaves.
+The parts are trees of documents, or pools of similar leaves. If there are too many leaves for
+memory, they are stored in a file, read pool by pool, and written when all pools are grown.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from hierindex.core.arguments import Floats2d
+from hierindex.core.membership import blocks
 from hierindex.core.tree import Revised
 from hierindex.errors import InputError
+from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.store.rows import Row, row_of
+from hierindex.store.rows import Row, node_of, parent_columns, row_of
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
 from hierindex.tree.recipe import Recipe
-from hierindex.tree.titles import documents_alone, note_documents, note_names
+from hierindex.tree.titles import (
+    Chunk,
+    chunks_of,
+    documents_alone,
+    note_documents,
+    note_names,
+)
 
 T = TypeVar("T")
+
+PoolRows = Sequence[Sequence[Row]]
+"""Rows of the leaves of some pools, with the titles that their documents give them."""
+
+
+class GrownPools(NamedTuple):
+    """The nodes grown over pools, and the parents of each leaf with their weights.
+
+    A leaf without parents is one of the grown nodes.
+    """
+
+    part: GrownPart
+    parents: Sequence[Sequence[tuple[str, float]]]
+
+
+GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
+"""Grows the pools of each batch, in order."""
+
+
+class Pools:
+    """The leaves of a tree; they are stored in a file if there are more than `most`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    waiting : RowFile
+    most : int
+        Approximate number of leaves that may be in memory.
+    """
+
+    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
+        self.chunks: dict[str, Chunk] = {}
+        """The documents and sections of the leaves in the file, by id, in order."""
+        self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
+
+    def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
+        """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
+
+        Parameters
+        ----------
+        parts : Iterable[GrownPart]
+            Leaves without nodes above them.
+        grow : GrowPools
+        """
+        few, n_leaves = list[GrownPart](), 0
+        for part in parts:
+            n_leaves += len(part.tops)
+            few.append(part)
+            while n_leaves > self._most and few:
+                yield self._put(few.pop(0))
+        yield from few
+        if self.chunks:
+            pools_of = self._recipe.across[0].pools(self._vectors())
+            batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
+            grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
+            for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
+                self._parents.update(zip(chain(*pools), parents, strict=True))
+                self._recipe.progress("grow pools", n_done, len(batches))
+                yield part
+
+    def order(self, tops: Sequence[Node]) -> list[int]:
+        """Return the positions of the pools' top nodes, sorted by their leaves."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
+        return sorted(range(len(tops)), key=leaves.__getitem__)
+
+    def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
+        """Yield the rows of all leaves, in the order of the documents of the index.
+
+        `alone` has the leaves without parents, by id.
+        """
+        for number, leaf_id in enumerate(self.chunks):
+            if parents := self._parents[number]:
+                yield self._waiting[number] | parent_columns(parents)
+            else:
+                yield row_of(alone[leaf_id])
+
+    @property
+    def text_of(self) -> Callable[[str], str]:
+        """A function that reads the text of a leaf, given its id."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        return lambda node_id: str(self._waiting[number[node_id]]["text"])
+
+    def _put(self, part: GrownPart) -> GrownPart:
+        """Store leaves in the file, with the titles from their documents; return the others."""
+        leaves, chunks = part.tops, chunks_of(part.tops)
+        note_documents(leaves, documents_alone(leaves), chunks)
+        self._waiting.add(map(row_of, leaves))
+        self.chunks |= chunks
+        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
+
+    def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+        return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
+
+    def _vectors(self) -> Floats2d:
+        """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
+        X = self._waiting.vectors()
+        for block in blocks(X):
+            block[:] = unit_vectors(block)
+        return X
+
+
+def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
+    """Group pools of leaves, and write the parents of their groups.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    pools : PoolRows
+    """
+    levels = Levels(recipe)
+    nodes = [[*map(node_of, pool)] for pool in pools]
+    leaves = [*chain(*nodes)]
+    ends = np.cumsum([len(pool) for pool in nodes])
+    grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
+    rows = level_rows(leaves, vectors_of(leaves), 0)
+    top = levels.grow(Level(leaves, rows), [grouper], most=1)
+    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
@@ -46,7 +177,7 @@ def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[
 class Grown:
     """A finished tree, or the changes of an update.
 
-    `nodes` are embedded, level by level; empty if they were written. `gone` are the ids
+    `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
     of earlier nodes that the tree no longer has. `grounding` is the check of all summaries that a
     model wrote. `statistics` cover the nodes that were grouped.
     """
@@ -63,8 +194,16 @@ Parts = Iterable[Sequence[Node]]
 """Chunks of all documents, those of one document in one part."""
 
 
-Write = Callable[[Iterable[Row]], None]
-"""Writes the rows of finished nodes, which will not change any more, during a build."""
+class Sink(NamedTuple):
+    """Where finished nodes, and the leaves of pools, are written during a build.
+
+    `finished` receives the rows of nodes that will not change any more, and `waiting` the leaves of
+    pools if there are more than `most`.
+    """
+
+    finished: Callable[[Iterable[Row]], None]
+    waiting: RowFile
+    most: int
 
 
 def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
@@ -86,25 +225,30 @@ def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> G
         n_roots = Counter(node.documents[0] for node in levels.made if not node.parents)
         done = {document for document, n in n_roots.items() if n == 1 and finish}
         whole = [node for node in levels.made if node.documents[0] in done]
-        note_documents(whole, done)
+        note_documents(whole, done, chunks_of(whole))
         below = [node for node in whole if node.parents]
         left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-    spent = levels.statistics, levels.usage, levels.grounding, levels.watch.seconds
-    return GrownPart(left, top.nodes, top.rows.X, below, done, *spent)
+    return levels.part(top, left, below, done)
 
 
 def grow_above(
     recipe: Recipe,
     parts: Iterable[GrownPart],
     earlier: EarlierTree | None = None,
-    write: Write | None = None,
+    aside: Sink | None = None,
+    grow: GrowPools | None = None,
 ) -> Grown:
-    """Grow the levels above the parts of a tree, which are trees of documents or leaves.
+    """Grow the levels above the parts of a tree, which are trees of documents or pools of leaves.
 
-    If finished nodes are written, only two kinds of nodes stay in memory: those above documents,
-    and all nodes of documents without a single root.
+    If finished nodes are written to a `Sink`, only two kinds of nodes stay in memory: those above
+    documents or pools, and all nodes of documents without a single root. By default, pools are
+    grown in this process, one after the other.
     """
     levels, kept, ids = Levels(recipe), list[GrownPart](), set[str]()
+    pools = None
+    if aside and not (earlier or recipe.within):
+        pools = Pools(recipe, aside.waiting, aside.most)
+        parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
     for part in parts:
         levels.made += part.left
         levels.usage += part.usage
@@ -114,11 +258,13 @@ def grow_above(
             kept.append(replace(part, finished=()))
         if earlier:
             ids.update(node.id for node in chain(part.left, part.finished))
-        if write:
+        if aside:
             with levels.watch("write"):
-                write(map(row_of, part.finished))
+                aside.finished(map(row_of, part.finished))
+    if pools and not pools.chunks:  # all leaves are in memory
+        pools = None
     with levels.watch("link"):
-        level, height = _lowest(levels, kept, ids, earlier)
+        level, height = _lowest(levels, kept, ids, earlier, pools)
     across = recipe.across
     last = levels.grow(level, [*map(Revised, across)] if earlier else across)
     # The highest nodes of the parts are among those that are grouped above them.
@@ -127,12 +273,12 @@ def grow_above(
         if earlier and isinstance(last, Cut):
             earlier.finish(last, ids.union(node.id for node in levels.made))
         done = set[str]().union(*(part.done for part in kept))
-        nodes = _noted(levels.made, done, height, earlier)
-    if write:
+        nodes = _noted(levels.made, done, height, earlier, pools)
+    if aside:
         with levels.watch("write"):
-            write(map(row_of, nodes))
+            aside.finished(_rows(nodes, pools))
     return Grown(
-        [] if write else nodes,
+        [] if aside else nodes,
         frozenset(earlier.gone if earlier else ()),
         levels.usage,
         levels.grounding,
@@ -146,6 +292,7 @@ def _lowest(
     parts: Sequence[GrownPart],
     ids: Set[str],
     earlier: EarlierTree | None,
+    pools: Pools | None,
 ) -> tuple[Level, int]:
     """Return the lowest level above the parts, and the number of levels below it.
 
@@ -157,6 +304,10 @@ def _lowest(
     X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
     tops = [node for part in parts for node in part.tops]
     height = max((len(part.statistics) - 1 for part in parts), default=0)
+    if pools:
+        order = pools.order(tops)
+        X, tops = X[order], [tops[i] for i in order]
+        levels.made = [*tops]
     cut = None
     if earlier:
         is_grouped = bool(levels.recipe.within)
@@ -170,7 +321,11 @@ def _lowest(
 
 
 def _noted(
-    made: list[Node], done: Set[str], height: int, earlier: EarlierTree | None
+    made: list[Node],
+    done: Set[str],
+    height: int,
+    earlier: EarlierTree | None,
+    pools: Pools | None,
 ) -> list[Node]:
     """Return all nodes after setting the fields that depend on the whole tree.
 
@@ -180,6 +335,15 @@ def _noted(
     if earlier:
         documents |= documents_alone(d for d in earlier.changed if d.level > height)
         nodes = earlier.among_related(made, documents - done)
-    note_documents(nodes, documents - done)
+    chunks, text_of = (pools.chunks, pools.text_of) if pools else (chunks_of(nodes), None)
+    note_documents(nodes, documents - done, chunks, text_of)
     note_names(nodes, {node.id for node in made} if earlier else None)
     return [*made, *(earlier.changed if earlier else ())]
+
+
+def _rows(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Row]:
+    """Yield the rows of nodes, and of the leaves of pools."""
+    if pools:
+        yield from pools.rows({node.id: node for node in nodes if node.level == 0})
+        nodes = [node for node in nodes if node.level > 0]
+    yield from map(row_of, nodes)

@@ -55,7 +55,7 @@ from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, Parts, Write, grow_above, grow_documents
+from hierindex.tree.growth import Grown, Parts, Sink, grow_above, grow_documents
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
@@ -215,7 +215,7 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
-        write: Write | None = None,
+        aside: Sink | None = None,
     ) -> Grown:
         """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
@@ -231,12 +231,12 @@ class Hierarchy(TransformComponent):
             Replaces the hierarchy's own callback.
         earlier : EarlierTree, optional
             The tree to update.
-        write : Write, optional
-            Receives the rows of finished nodes, which then need not stay in memory.
+        aside : Sink, optional
+            Receives finished nodes, which then need not stay in memory.
         """
         recipe = self.recipe(cache, progress)
-        documents = (grow_documents(recipe, chunks, finish=write is not None) for chunks in parts)
-        return grow_above(recipe, documents, earlier, write)
+        documents = (grow_documents(recipe, chunks, finish=aside is not None) for chunks in parts)
+        return grow_above(recipe, documents, earlier, aside)
 
     def recipe(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Recipe:
         """Return the recipe of a growth; its caches are in `cache`."""

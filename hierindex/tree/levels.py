@@ -122,8 +122,11 @@ class Levels:
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def grow(self, level: Level, groupers: Sequence[Grouper]) -> Level:
-        """Grow levels above a level until the groupers are done, and return the highest one."""
+    def grow(self, level: Level, groupers: Sequence[Grouper], most: int | None = None) -> Level:
+        """Grow levels above a level until the groupers are done, and return the highest one.
+
+        `most` is the highest level to grow, that of the settings by default.
+        """
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal level
@@ -132,8 +135,8 @@ class Levels:
             self.statistics.append(LevelStatistics.of(level.rows))
             return level.rows
 
+        most = most or self.recipe.settings.max_levels
         timed = [partial(self._grouped, grouper) for grouper in groupers]
-        most = self.recipe.settings.max_levels
         most = None if most is None else most - level.rows.level
         self.statistics.append(LevelStatistics.of(level.rows))
         grow_tree(level.rows, timed, above, max_levels=most)
@@ -146,6 +149,17 @@ class Levels:
             M = grouper(rows)
             self.recipe.progress(f"cluster level {level}", 1, 1)
             return M
+
+    def part(
+        self,
+        top: Level,
+        left: Sequence[Node],
+        finished: Sequence[Node] = (),
+        done: Set[str] = frozenset(),
+    ) -> GrownPart:
+        """Return the levels as a part of a tree; `top` is the highest of them."""
+        spent = self.statistics, self.usage, self.grounding, self.watch.seconds
+        return GrownPart(left, top.nodes, top.rows.X, finished, done, *spent)
 
     def _parents(self, below: Level, M: Membership) -> tuple[list[Node | str], Floats2d]:
         """Return the parent of each group with its unit vector, (n_groups, n_dims), and link them.

@@ -6,7 +6,7 @@ their first words, and groups of documents by phrases from their documents' titl
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple, Self
 
@@ -29,6 +29,21 @@ MAX_TITLES = 100  # of the documents of a group
 WIDTHS = 60, 40, 30, 20, 10  # characters of a name in a list
 
 
+class Chunk(NamedTuple):
+    """A chunk's document and section: `section` is the path of its headings, "" for none.
+
+    `name` is the document's title, or its file name.
+    """
+
+    document: str
+    section: str
+    name: str
+
+
+Chunks = Mapping[str, Chunk]
+"""Chunks by id, in order."""
+
+
 class Part(NamedTuple):
     """The sections that a part of a document contains.
 
@@ -45,15 +60,12 @@ class Part(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        chunks: Mapping[str, Node],
-        sizes: Mapping[tuple[str, str], int],
-        number: Mapping[str, int],
+        cls, chunks: Chunks, sizes: Mapping[tuple[str, str], int], number: Mapping[str, int]
     ) -> Self:
         """Return the part with these chunks, given the sizes of sections and an order."""
         ids = sorted(chunks, key=number.__getitem__)
         is_run = number[ids[-1]] - number[ids[0]] < len(ids)
-        document, inside = chunks[ids[0]].documents[0], [chunks[i].section for i in ids]
+        document, inside = chunks[ids[0]].document, [chunks[i].section for i in ids]
         while True:
             path = shared_section(inside)
             titles, deeper = titles_of(path), [each for each in inside if each != path]
@@ -93,12 +105,26 @@ class Part(NamedTuple):
         )
 
 
+def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
+    """Return the chunks among nodes."""
+    return {
+        node.id: Chunk(node.documents[0], node.section, node.document_name)
+        for node in nodes
+        if node.level == 0
+    }
+
+
 def documents_alone(nodes: Iterable[Node]) -> set[str]:
     """Return the documents of the nodes with text of only one document."""
     return {d.documents[0] for d in nodes if len(d.documents) == 1}
 
 
-def note_documents(nodes: Sequence[Node], documents: Set[str]) -> None:
+def note_documents(
+    nodes: Sequence[Node],
+    documents: Set[str],
+    chunks: Chunks,
+    text_of: Callable[[str], str] | None = None,
+) -> None:
     """Set `whole_document` and the titles of nodes within documents.
 
     `whole_document` is set on the highest node over all chunks of one document and no others. Its
@@ -111,14 +137,17 @@ def note_documents(nodes: Sequence[Node], documents: Set[str]) -> None:
     Parameters
     ----------
     nodes : Sequence[Node]
-        All nodes of these documents, children before parents; there may be others. Nodes of
-        several documents are not changed.
+        All nodes above the chunks whose chunks are of a single one of the documents, children
+        before parents. Other nodes are not changed.
     documents : Set[str]
+    chunks : Chunks
+        All chunks of these documents; there may be others.
+    text_of : callable, optional
+        Returns the text of a chunk by its id; by default, all chunks are among the nodes.
     """
-    chunks = {node.id: node for node in nodes if node.level == 0}
+    text_of = text_of or {node.id: node.text for node in nodes if node.level == 0}.__getitem__
     under = _chunks_under(nodes, documents, chunks)
-    n_chunks = Counter(chunk.documents[0] for chunk in chunks.values())
-    sizes = _sizes_of_sections(chunks.values())
+    n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
     number = {chunk_id: i for i, chunk_id in enumerate(chunks)}
     parts = {node_id: Part.of(below, sizes, number) for node_id, below in under.items()}
     unnamed = defaultdict[str, list[Node]](list)  # by document
@@ -129,7 +158,7 @@ def note_documents(nodes: Sequence[Node], documents: Set[str]) -> None:
         is_highest = not any(parent in under for parent, _ in node.parents)
         is_whole = is_highest and len(below) == n_chunks[document]
         node.whole_document = document if is_whole else ""
-        name = first_words(next(iter(below.values())).document_name, MAX_GIVEN)
+        name = first_words(next(iter(below.values())).name, MAX_GIVEN)
         parent = next((parts[i].path for i, _ in node.parents[:1] if i in parts), [])
         outer = [title for title in part.above[len(parent) :] if node.level and title != name]
         is_new = node.level and len(part.above) >= len(parent)
@@ -143,27 +172,27 @@ def note_documents(nodes: Sequence[Node], documents: Set[str]) -> None:
             unnamed[document].append(node)
     of_document = defaultdict[str, list[str]](list)
     for chunk_id, chunk in chunks.items():
-        of_document[chunk.documents[0]].append(chunk_id)
+        of_document[chunk.document].append(chunk_id)
     for document, group in unnamed.items():
         position = {chunk_id: i for i, chunk_id in enumerate(of_document[document])}
-        texts = [SPEAKER.sub("", chunks[chunk_id].text) for chunk_id in position]
+        texts = [SPEAKER.sub("", text_of(chunk_id)) for chunk_id in position]
         topics = topic_names(texts, [[position[i] for i in under[node.id]] for node in group])
         for node, topic in zip(group, topics, strict=True):
             node.title = ": ".join(filter(None, (node.title, topic))) or _first_words(node)
 
 
 def _chunks_under(
-    nodes: Sequence[Node], documents: Set[str], chunks: Mapping[str, Node]
-) -> dict[str, dict[str, Node]]:
+    nodes: Sequence[Node], documents: Set[str], chunks: Chunks
+) -> dict[str, dict[str, Chunk]]:
     """Return the chunks under each node whose chunks are of a single one of the documents.
 
     They are by the node's id, each once, in order. A chunk counts as under itself.
     """
-    under: dict[str, dict[str, Node]] = {}
+    under: dict[str, dict[str, Chunk]] = {}
     for node in nodes:
         if len(node.documents) > 1 or node.documents[0] not in documents:
             continue
-        found = dict[str, Node]()
+        found = dict[str, Chunk]()
         for child in node.children or [node.id]:
             found |= under.get(child) or {child: chunks[child]}
         under[node.id] = found
@@ -251,10 +280,10 @@ def _first_words(node: Node) -> str:
     return f"{first_words(text, MAX_TITLE - 2).rstrip(' ,:;')} …"
 
 
-def _sizes_of_sections(chunks: Iterable[Node]) -> Counter[tuple[str, str]]:
+def _sizes_of_sections(chunks: Chunks) -> Counter[tuple[str, str]]:
     """Count the chunks in each section of each document, those of its subsections included."""
     return Counter(
-        (chunk.documents[0], path)
-        for chunk in chunks
+        (chunk.document, path)
+        for chunk in chunks.values()
         for path in accumulate(titles_of(chunk.section), lambda *two: TITLES_BETWEEN.join(two))
     )

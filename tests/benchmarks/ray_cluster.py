@@ -1,11 +1,13 @@
 """Builds on a Ray cluster of this machine: two workers beside one.
 
 Documents are made up: sentences of words that are drawn at random, and vectors that are the sums of
-their words' vectors. They are built with one worker and with two, of which each waits 200 ms for
-each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds from the
-last file that is read until the trees of all documents have grown; "build" are all.
+their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
+for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds from the
+last file that is read until the trees of all documents have grown; "build" are all. "pools" does
+the same by `raptor`, whose chunks are in pools if they are more than 10,000.
 
-Usage: python tests/benchmarks/ray_cluster.py [N_CHUNKS]   (by default 4000)
+Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
+       python tests/benchmarks/ray_cluster.py pools [N_CHUNKS]   (by default 20000)
 """
 
 import os
@@ -21,14 +23,14 @@ TESTS = str(Path(__file__).parents[1])
 sys.path.append(TESTS)  # for the made-up model, here and in workers
 from fakes import HashingEmbedding  # noqa: E402
 
-from hierindex import HierarchicalIndex, SemanticHierarchy  # noqa: E402
+from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
 from hierindex.scale import RayEngine  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts
 N_CHUNKS, N_WORDS, N_DIMS = 100, 30, 384  # of a document, a chunk and a vector
 CHUNK_TOKENS = 90  # holds one paragraph, and not two
 VOCABULARY = 5_000
-SIZE = "4000"
+SIZES = {"workers": ["4000"], "pools": ["20000"]}
 STORE = 400_000_000  # bytes, of Ray's objects
 
 
@@ -54,7 +56,9 @@ def write(folder: Path, n_chunks: int) -> None:
         (folder / f"{i}.txt").write_text(text)
 
 
-def build(folder: Path, index: Path, n_workers: int) -> None:
+def build(
+    folder: Path, index: Path, kind: type[RaptorHierarchy | SemanticHierarchy], n_workers: int
+) -> None:
     """Build, and print what it took."""
     import ray
 
@@ -72,7 +76,7 @@ def build(folder: Path, index: Path, n_workers: int) -> None:
             marks["grown"] = time.perf_counter()
 
     start = time.perf_counter()
-    tree = SemanticHierarchy(Slow(), progress=timed)
+    tree = kind(Slow(), progress=timed)
     built = HierarchicalIndex.build(
         folder,
         index,
@@ -91,17 +95,20 @@ def build(folder: Path, index: Path, n_workers: int) -> None:
     ray.shutdown()
 
 
-def main(size: str = SIZE, *of_build: str) -> None:
-    if of_build:
-        folder, index, n_workers = of_build
-        build(Path(folder), Path(index), int(n_workers))
+def main(what: str, *sizes: str) -> None:
+    if what == "build":
+        folder, index, kind, n_workers = sizes
+        method = RaptorHierarchy if kind == "pools" else SemanticHierarchy
+        build(Path(folder), Path(index), method, int(n_workers))
         return
-    with TemporaryDirectory() as place:
-        write(Path(place), int(size))
-        for n_workers in (1, 2):
-            with TemporaryDirectory() as index:
-                given = [size, place, index, str(n_workers)]
-                subprocess.run([sys.executable, "-W", "ignore", __file__, *given], check=True)
+    for size in sizes or SIZES[what]:
+        with TemporaryDirectory() as place:
+            write(Path(place), int(size))
+            for n_workers in (1, 2):
+                with TemporaryDirectory() as index:
+                    given = [place, index, what, str(n_workers)]
+                    command = [sys.executable, "-W", "ignore", __file__, "build", *given]
+                    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,14 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fakes import HashingEmbedding
+
+from hierindex import RaptorHierarchy
+from hierindex.core.tree import ByMixture
 
 
 class Asked(NamedTuple):
@@ -42,6 +46,13 @@ class Telling(HashingEmbedding):
 
     def asked(self) -> list[Asked]:
         return [Asked(*json.loads(line)) for line in Path(self.file).read_text().splitlines()]
+
+
+class SmallPools(RaptorHierarchy):
+    """RAPTOR's grouping of seven leaves at a time."""
+
+    def _by_mixture(self) -> ByMixture:
+        return replace(super()._by_mixture(), max_pool=7)
 
 
 class Slow(HashingEmbedding):

@@ -16,7 +16,7 @@ from llama_index.core.schema import Document
 from loopback import LoopbackServer, names_words
 from processes import process
 from scale.deaths import AtMoments, kill_workers, killed_driver, with_lost_nodes
-from scale.models import Different, Slow, Telling
+from scale.models import Different, Slow, SmallPools, Telling
 from tiny_models import save_tiny_bart
 
 from hierindex import (
@@ -28,6 +28,7 @@ from hierindex import (
     SemanticHierarchy,
 )
 from hierindex.errors import InputError, LimitError
+from hierindex.jobs.job import Job
 from hierindex.models.llm import load_llm
 from hierindex.scale import RayEngine
 from hierindex.summarize import LLMRewriter, Seq2SeqRewriter, TwoStageSummarizer
@@ -114,6 +115,24 @@ def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind):
     assert (tmp_path / "asked.died").exists()
     assert rows(many) == rows(alone)
     assert many.verify().ok
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_pools_grow_in_all_workers(cluster, folder, tmp_path, monkeypatch, is_killed):
+    monkeypatch.setattr(Job, "part", 10)
+    alone = built(folder, tmp_path / "alone", hierarchy(SmallPools))
+    nodes = alone.store.get_nodes()
+    texts = {n.text for n in nodes if Node.of(n).level == 1}
+    model = Telling(file=str(tmp_path / "asked"), deadly=min(texts) if is_killed else "")
+    tree, steps = hierarchy(SmallPools, model), []
+    tree.progress = lambda *step: steps.append(step)
+    many = built(folder, tmp_path / "many", tree, RayEngine(workers=2))
+    assert rows(many) == rows(alone)
+    assert (tmp_path / "asked.died").exists() == is_killed
+    if not is_killed:  # or the process that takes the place of another would be a second one
+        assert len({each.process for each in model.asked() if texts & {*each.texts}}) == 2
+    done, total = max(step[1:3] for step in steps if step[0] == "grow pools")
+    assert done == total > 2
 
 
 @pytest.mark.slow
