@@ -63,9 +63,11 @@ def flat(documents, uri):
 
 
 def tree(method, precision, documents, uri):
+    from precision import in_precision
+
     import hierindex
 
-    model = hierindex.load_embed_model(precision=precision)
+    model = in_precision(precision)
     kind = {
         "semantic": hierindex.SemanticHierarchy,
         "document": hierindex.DocumentHierarchy,

@@ -25,7 +25,8 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def multilingual():
-    return load_embed_model("multilingual", precision="float32")
+    model = load_embed_model("multilingual")
+    return OpenVinoEmbedding(folder=model.folder, model_name=model.model_name)
 
 
 def test_vectors_are_those_of_the_package(multilingual):
