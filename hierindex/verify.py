@@ -21,9 +21,9 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import GenerationError
 from hierindex.node import Quote
 from hierindex.store.connection import TABLE, Connection, DamagedError, damages
-from hierindex.store.filtering import incomplete
+from hierindex.store.filtering import with_ancestors
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import NAMES, Row, derived_columns, node_of, quotes_in
+from hierindex.store.rows import LOST_CHILD, NAMES, Row, node_of, quotes_in
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -174,8 +174,7 @@ def _verified(table: Table) -> Verification:
             n_nodes = snapshot.n_rows()
             n_stale = sum(bool(row["stale"]) for row in _links(snapshot))
             done += check_links(_links(snapshot))
-            partly = incomplete([row for row in _links(snapshot) if row["level"] > 0])
-            checks = RowChecks(is_built=snapshot.is_built, incomplete=partly)
+            checks = RowChecks(is_built=snapshot.is_built, incomplete=_incomplete(snapshot))
             done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
         files.add(error.file or f"{TABLE}.lance", f"it cannot be read: {error.reason}")
@@ -200,6 +199,13 @@ def _links(snapshot: Snapshot) -> Iterator[Row]:
     """Yield the columns `LINKS` of all nodes; uses no search index, which may be damaged."""
     for batch in snapshot.batches(*LINKS):
         yield from batch.to_pylist()
+
+
+def _incomplete(snapshot: Snapshot) -> Set[str]:
+    """Return the ids of summaries that have lost a child, and of their ancestors."""
+    above = [row for row in _links(snapshot) if row["level"] > 0]
+    lost = {row["id"] for row in above if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return with_ancestors(lost, {row["id"]: row["parent_ids"] for row in above})
 
 
 def _check_cache(uri: str) -> Check:
@@ -324,7 +330,7 @@ class RowChecks:
 
     def __init__(self, *, is_built: bool, incomplete: Set[str]) -> None:
         self._is_built, self._incomplete = is_built, incomplete
-        self._readable, self._derived = Check("readable"), Check("derived columns")
+        self._readable = Check("readable")
         self._vectors, self._quotes = Check("vectors"), Check("quotes")
         self._places = defaultdict[str, list[Place]](list)  # by document
 
@@ -352,18 +358,11 @@ class RowChecks:
                 if place.problem:
                     at = f"{document} ({place.start}-{place.end})"
                     self._quotes.add(place.node, f"{place.problem}, {at}")
-        return [self._readable, self._derived, self._vectors, self._quotes]
+        return [self._readable, self._vectors, self._quotes]
 
     def _check_row(self, row: Row) -> None:
         self._readable.checked += 1
-        node = node_of(row)
-        _ = node.embedded_text
-        values = {**node.source.get("metadata", {}), **node.metadata}
-        derived = derived_columns(node.id, node.text, values, row["documents"])
-        if wrong := [name for name, value in derived.items() if row[name] != value]:
-            what = f"{', '.join(wrong)} differ from what its other columns give"
-            self._derived.add(row["id"], what)
-        self._derived.checked += 1
+        _ = node_of(row).embedded_text
         for quote in quotes_in(row["record"]):
             self._check_quote(quote, row)
 
