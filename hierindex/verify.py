@@ -6,7 +6,6 @@ The files, links, texts, quotes, vectors and search indices of an index are chec
 import math
 import shlex
 import sqlite3
-import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
@@ -262,25 +261,18 @@ def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]
 
 
 def check_links(rows: Iterable[Row]) -> list[Check]:
-    """Check the ids of all nodes, and that linked nodes exist and refer to each other.
-
-    If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
-    above its children.
+    """Check that linked nodes exist and refer to each other.
 
     Parameters
     ----------
     rows : iterable of Row
         The columns `LINKS` of all nodes.
     """
-    ids, levels = Check("ids"), Check("levels")
     family, neighbours = Check("parents and children"), Check("previous and next")
-    level_of = dict[str, int]()
+    ids = set[str]()
     pairs: dict[str, dict[tuple[str, str], None]] = {column: {} for column in OPPOSITE}
     for row in rows:
-        ids.checked += 1
-        if row["id"] in level_of:
-            ids.add(row["id"], "several rows have this id")
-        level_of[row["id"]] = row["level"]
+        ids.add(row["id"])
         for column, there in pairs.items():
             named = row[column] if isinstance(row[column], list) else [row[column]]
             there.update(((row["id"], other), None) for other in named if other)
@@ -288,15 +280,11 @@ def check_links(rows: Iterable[Row]) -> list[Check]:
         check = neighbours if column in ("previous_id", "next_id") else family
         check.checked += len(pairs[column])
         for node_id, other in pairs[column]:
-            if other not in level_of:
+            if other not in ids:
                 check.add(node_id, f"its {noun} {other} does not exist")
             elif (other, node_id) not in pairs[opposite]:
                 check.add(node_id, f"its {noun} {other} does not name it")
-    for node_id, parent in pairs["parent_ids"]:
-        levels.checked += 1
-        if level_of.get(parent, sys.maxsize) <= level_of[node_id]:
-            levels.add(node_id, f"its parent {parent} is not on a higher level")
-    return [ids, levels, family, neighbours]
+    return [family, neighbours]
 
 
 @dataclass

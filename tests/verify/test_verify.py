@@ -66,18 +66,10 @@ def rows_of(folder: Path) -> dict[str, Row]:
 def overwrite(folder: Path, *rows: Row) -> None:
     """Write rows directly."""
     with written(folder) as table:
-        changed = pa.Table.from_pylist(list(rows), schema_of(table))
+        changed = pa.Table.from_pylist(
+            list(rows), schema(table.schema.field("vector").type.list_size)
+        )
         table.merge_insert("id").when_matched_update_all().execute(changed, on_bad_vectors="null")
-
-
-def add(folder: Path, row: Row) -> None:
-    """Add a row directly, whose id may be there already."""
-    with written(folder) as table:
-        table.add(pa.Table.from_pylist([row], schema_of(table)))
-
-
-def schema_of(table) -> pa.Schema:
-    return schema(table.schema.field("vector").type.list_size)
 
 
 def delete(folder: Path, condition: str) -> None:
@@ -114,10 +106,6 @@ def without_its_place(rows: dict[str, Row]) -> Row:
 
 
 BREAKS: dict[str, list[Callable[[dict[str, Row]], Row]]] = {
-    "levels": [
-        lambda rows: {**chunk(rows), "level": root(rows)["level"]},
-        lambda rows: {**root(rows), "level": 0},
-    ],
     "parents and children": [
         lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][1:]},
         lambda rows: {**parent(rows), "child_ids": [*parent(rows)["child_ids"], "nobody"]},
@@ -181,11 +169,6 @@ def test_an_unreadable_chunk_leaves_quotes_without_their_place(index) -> None:
     assert {"readable"} <= set(failed(index)) <= {"readable", "quotes"}
 
 
-def test_two_rows_of_one_id(index) -> None:
-    add(index, chunk(rows_of(index)))
-    assert "ids" in failed(index)
-
-
 def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
     monkeypatch.setattr(search, "UNINDEXED_ROWS", (0, 0))
     overwrite(index, chunk(rows_of(index)))
@@ -199,7 +182,7 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
     outcome = verified(tmp_path, repair=True)
     assert (outcome.ok, outcome.repaired, outcome.left) == (True, (), ())
     checked = {check.name: check.checked for check in outcome.checks}
-    assert {*BREAKS, "ids", "readable", "indices", "files"} <= {*checked}
+    assert {*BREAKS, "readable", "indices", "files"} <= {*checked}
     assert not [name for name, n in checked.items() if not n and name != "cache"]
 
 
