@@ -6,7 +6,6 @@ The files, links, texts, quotes, vectors and search indices of an index are chec
 import math
 import shlex
 import sqlite3
-import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
@@ -21,9 +20,9 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import GenerationError
 from hierindex.node import Quote
 from hierindex.store.connection import TABLE, Connection, DamagedError, damages
-from hierindex.store.filtering import incomplete
+from hierindex.store.filtering import with_ancestors
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import NAMES, Row, derived_columns, node_of, quotes_in
+from hierindex.store.rows import LOST_CHILD, NAMES, Row, node_of, quotes_in
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -174,8 +173,7 @@ def _verified(table: Table) -> Verification:
             n_nodes = snapshot.n_rows()
             n_stale = sum(bool(row["stale"]) for row in _links(snapshot))
             done += check_links(_links(snapshot))
-            partly = incomplete([row for row in _links(snapshot) if row["level"] > 0])
-            checks = RowChecks(is_built=snapshot.is_built, incomplete=partly)
+            checks = RowChecks(is_built=snapshot.is_built, incomplete=_incomplete(snapshot))
             done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
         files.add(error.file or f"{TABLE}.lance", f"it cannot be read: {error.reason}")
@@ -200,6 +198,13 @@ def _links(snapshot: Snapshot) -> Iterator[Row]:
     """Yield the columns `LINKS` of all nodes; uses no search index, which may be damaged."""
     for batch in snapshot.batches(*LINKS):
         yield from batch.to_pylist()
+
+
+def _incomplete(snapshot: Snapshot) -> Set[str]:
+    """Return the ids of summaries that have lost a child, and of their ancestors."""
+    above = [row for row in _links(snapshot) if row["level"] > 0]
+    lost = {row["id"] for row in above if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return with_ancestors(lost, {row["id"]: row["parent_ids"] for row in above})
 
 
 def _check_cache(uri: str) -> Check:
@@ -256,25 +261,18 @@ def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]
 
 
 def check_links(rows: Iterable[Row]) -> list[Check]:
-    """Check the ids of all nodes, and that linked nodes exist and refer to each other.
-
-    If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
-    above its children.
+    """Check that linked nodes exist and refer to each other.
 
     Parameters
     ----------
     rows : iterable of Row
         The columns `LINKS` of all nodes.
     """
-    ids, levels = Check("ids"), Check("levels")
     family, neighbours = Check("parents and children"), Check("previous and next")
-    level_of = dict[str, int]()
+    ids = set[str]()
     pairs: dict[str, dict[tuple[str, str], None]] = {column: {} for column in OPPOSITE}
     for row in rows:
-        ids.checked += 1
-        if row["id"] in level_of:
-            ids.add(row["id"], "several rows have this id")
-        level_of[row["id"]] = row["level"]
+        ids.add(row["id"])
         for column, there in pairs.items():
             named = row[column] if isinstance(row[column], list) else [row[column]]
             there.update(((row["id"], other), None) for other in named if other)
@@ -282,15 +280,11 @@ def check_links(rows: Iterable[Row]) -> list[Check]:
         check = neighbours if column in ("previous_id", "next_id") else family
         check.checked += len(pairs[column])
         for node_id, other in pairs[column]:
-            if other not in level_of:
+            if other not in ids:
                 check.add(node_id, f"its {noun} {other} does not exist")
             elif (other, node_id) not in pairs[opposite]:
                 check.add(node_id, f"its {noun} {other} does not name it")
-    for node_id, parent in pairs["parent_ids"]:
-        levels.checked += 1
-        if level_of.get(parent, sys.maxsize) <= level_of[node_id]:
-            levels.add(node_id, f"its parent {parent} is not on a higher level")
-    return [ids, levels, family, neighbours]
+    return [family, neighbours]
 
 
 @dataclass
@@ -324,7 +318,7 @@ class RowChecks:
 
     def __init__(self, *, is_built: bool, incomplete: Set[str]) -> None:
         self._is_built, self._incomplete = is_built, incomplete
-        self._readable, self._derived = Check("readable"), Check("derived columns")
+        self._readable = Check("readable")
         self._vectors, self._quotes = Check("vectors"), Check("quotes")
         self._places = defaultdict[str, list[Place]](list)  # by document
 
@@ -352,18 +346,11 @@ class RowChecks:
                 if place.problem:
                     at = f"{document} ({place.start}-{place.end})"
                     self._quotes.add(place.node, f"{place.problem}, {at}")
-        return [self._readable, self._derived, self._vectors, self._quotes]
+        return [self._readable, self._vectors, self._quotes]
 
     def _check_row(self, row: Row) -> None:
         self._readable.checked += 1
-        node = node_of(row)
-        _ = node.embedded_text
-        values = {**node.source.get("metadata", {}), **node.metadata}
-        derived = derived_columns(node.id, node.text, values, row["documents"])
-        if wrong := [name for name, value in derived.items() if row[name] != value]:
-            what = f"{', '.join(wrong)} differ from what its other columns give"
-            self._derived.add(row["id"], what)
-        self._derived.checked += 1
+        _ = node_of(row).embedded_text
         for quote in quotes_in(row["record"]):
             self._check_quote(quote, row)
 

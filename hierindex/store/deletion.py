@@ -3,12 +3,10 @@
 from collections.abc import Collection, Mapping, Set
 from typing import Any
 
-import pyarrow as pa
-
 from hierindex.node import Node
-from hierindex.store.filtering import incomplete_of, with_known_keys
+from hierindex.store.filtering import incomplete, with_known_keys
 from hierindex.store.filters import Filters
-from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
+from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, as_table, node_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 
@@ -42,7 +40,7 @@ def nodes_to_delete(
         return going
     ids = {node.id for node in going}
     documents = {each for node in going if node.level == 0 for each in node.documents}
-    lost = snapshot.rows(incomplete_of(snapshot) - ids)
+    lost = snapshot.rows(incomplete(snapshot) - ids)
     also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]
 
@@ -58,7 +56,7 @@ def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
                 if not gone.isdisjoint([*row["parent_ids"], *row["child_ids"], *beside]):
                     linked.append(row["id"])
     changed = [unlinked(row, gone, top) for row in snapshot.rows(linked, columns=NAMES)]
-    rows = pa.Table.from_pylist(changed, snapshot.require().schema)
+    rows = as_table(changed) if changed else None
     changes = {"nodes_removed": len(gone)}
     table.revise(rows, gone, snapshot.report(), changes=changes, purge=True)
 

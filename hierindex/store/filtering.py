@@ -5,10 +5,11 @@ evaluated on chunks: a summary passes if every chunk under it passes, so that no
 excluded chunk. The merged metadata of summaries are not used, because their lists are truncated.
 """
 
+import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -19,12 +20,14 @@ import pyarrow as pa
 from hierindex.errors import InputError, NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
+    CHILDLESS,
     CHUNKS,
-    COLUMNS,
     DOCUMENTS,
     EVERY_ROW,
     EVERYTHING,
+    NO_ROW,
     NOTHING,
+    OF_NODE,
     OURS,
     SUMMARIES,
     Filter,
@@ -32,18 +35,14 @@ from hierindex.store.filters import (
     Op,
     Part,
     Prefilter,
+    all_of,
     by_ids,
-    columns_of,
     conjuncts,
-    filtered_by,
-    holds,
     is_of_node,
     keys,
     prefilter,
     replaced,
-    settled,
 )
-from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
     from lancedb.query import MatchQuery
@@ -52,9 +51,7 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT = 10  # cached results of filters
-FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
-FAMILY = "id", "parent_ids", "child_ids", "stale"  # columns that `incomplete` reads
-LEVEL = PREFIX + "level"
+HIGHEST_BY = ["id", "level", "parent_ids"]  # columns that `Scope.rows` reads
 MOST_LISTED = 20
 
 CONTAINED: Op = "text_match_insensitive"
@@ -65,32 +62,24 @@ CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows of a snapshot that pass filters, which are searched or read.
+    """Rows of a snapshot that are searched or read.
 
     Parameters
     ----------
     snapshot : Snapshot
         A snapshot whose table exists.
-    filters : Filters, optional
     where : Prefilter
-        A condition that all these rows meet. If it is `exact`, no other row meets it.
-    of_node : Filters, optional
-        The filters on a summary itself; None if summaries are filtered like chunks.
-    outside : set of str
-        Ids of the summaries that fail because of the chunks under them.
+        The condition that these rows meet.
+    columns : tuple of str
+        Columns to return.
     highest_of : set of str, optional
         Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
-    columns : tuple of str
-        Columns to return, including those that the filters read.
     """
 
     snapshot: "Snapshot"
-    filters: Filters | None = None
-    where: Prefilter = EVERY_ROW
-    of_node: Filters | None = None
-    outside: frozenset[str] = frozenset()
+    where: Prefilter
+    columns: tuple[str, ...]
     highest_of: frozenset[str] | None = None
-    columns: tuple[str, ...] = ()
 
     def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
         """Return a LanceDB search restricted to the rows that meet the condition."""
@@ -98,28 +87,19 @@ class Scope:
         return self.where.narrow(search)
 
     def rows(self, rows: pa.Table) -> pa.Table:
-        """Return the rows that pass."""
-        if self.where.exact:
-            return rows
-        return rows.filter(
-            pa.array(map(self._holds, rows.select(FILTERED).to_pylist()), pa.bool_())
-        )
-
-    def _holds(self, row: Mapping[str, Any]) -> bool:
+        """Return the rows that pass `highest_of`."""
         of = self.highest_of
-        if of is not None:
-            may_pass = row["level"] == 0 or row["id"] in of
-            if not may_pass or not of.isdisjoint(row["parent_ids"]):
-                return False
-        if self.filters is None:
-            return True
-        if row["level"] == 0 or self.of_node is None:
-            return holds(self.filters, filtered_by(row))
-        return row["id"] not in self.outside and holds(self.of_node, filtered_by(row))
+        if of is None:
+            return rows
+        passes = [
+            (row["level"] == 0 or row["id"] in of) and of.isdisjoint(row["parent_ids"])
+            for row in rows.select(HIGHEST_BY).to_pylist()
+        ]
+        return rows.filter(pa.array(passes, pa.bool_()))
 
 
-def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Scope:
-    """Find the rows of a snapshot that pass filters; warn about keys that no chunk has.
+def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Prefilter:
+    """Return the condition that rows of a snapshot pass filters; warn about keys of no chunk.
 
     Parameters
     ----------
@@ -128,110 +108,73 @@ def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = Fa
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
 
-    Notes
-    -----
-    Filters that exclude summaries by `level` cost nothing here. Others read rows once for each
-    version of the table; see `outside`.
+    Raises
+    ------
+    InputError
+        If OR or NOT combines filters on the node itself with others.
     """
     if filters is None:
-        return Scope(snapshot)
-    filters = with_known_keys(snapshot, filters)
-    of_row = prefilter(filters)
-    if is_of_node(filters):
-        return Scope(snapshot, filters, of_row)
-    parts = conjuncts(filters)
-    of_node = Filters(tuple(part for part in parts if is_of_node(part)))
-    of_level = Filters(tuple(part for part in of_node.filters if keys(part) == {LEVEL}))
-    levels = range(1, 1 + snapshot.highest_level())
-    if not any(holds(of_level, {LEVEL: level}) for level in levels):
-        return Scope(snapshot, filters, of_row & CHUNKS)
+        return EVERY_ROW
+    parts = conjuncts(with_known_keys(snapshot, filters))
+    if any(is_of_node(part) is None for part in parts):
+        raise InputError(
+            f"A filter on the node itself ({', '.join(OF_NODE)}) and a filter on metadata can be "
+            "combined only by AND."
+        )
+    of_node = all_of([prefilter(part) for part in parts if is_of_node(part)])
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
-    failing = outside(snapshot, of_chunks, partial=partial)
-    others = snapshot.parents_of_summaries().keys() - failing
-    inside = by_ids(others) if len(others) < len(failing) else ~by_ids(failing)  # the shorter list
-    where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & inside)
-    return Scope(snapshot, filters, where, of_node, failing)
+    if not of_chunks.filters:
+        return of_node
+    return of_node & (
+        CHUNKS & prefilter(of_chunks) | _summaries(snapshot, of_node, of_chunks, partial)
+    )
 
 
-def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> frozenset[str]:
+def _summaries(
+    snapshot: "Snapshot", of_node: Prefilter, of_chunks: Filters, partial: bool
+) -> Prefilter:
+    """Return the condition that summaries pass filters on chunks, if any passes those on nodes."""
+    kept: dict[str, Prefilter] = snapshot.known.setdefault("passing summaries", {})
+    key = f"{of_node.sql} {of_chunks!r} {partial}"
+    if key not in kept:
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = NO_ROW
+        if snapshot.count(of_node & SUMMARIES):
+            failing = outside(snapshot, of_chunks, partial=partial)
+            others = snapshot.parents_of_summaries().keys() - failing
+            is_shorter = len(others) < len(failing)
+            kept[key] = SUMMARIES & (by_ids(others) if is_shorter else ~by_ids(failing))
+    return kept[key]
+
+
+def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Set[str]:
     """Return the ids of the summaries that fail filters, evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
     With `partial`, a summary fails only if no remaining chunk under it passes.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        Snapshot that caches the result.
-    filters : Filters
-        Filters on chunks, possibly combined with filters on the node itself.
-    partial : bool
     """
-    kept: dict[str, frozenset[str]] = snapshot.known.setdefault("outside", {})
-    key = f"{filters!r} {partial}"
-    found = kept.get(key)
-    if found is None:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        parts = _settled(snapshot, filters)
-        failing = [_failing(snapshot, of_chunks, ids, partial) for of_chunks, ids in parts]
-        found = kept[key] = frozenset().union(*failing)
-    return found
+    import pyarrow.compute as pc
+
+    parents = snapshot.parents_of_summaries()
+    passes = prefilter(filters)
+    rows = snapshot.select("parent_ids", where=CHUNKS & (passes if partial else ~passes))
+    above = pc.list_flatten(rows["parent_ids"]).unique().to_pylist()
+    found = with_ancestors({*above}, parents)
+    return parents.keys() - found if partial else found | incomplete(snapshot)
 
 
 def without_a_passing_chunk(snapshot: "Snapshot", filters: Filters | None) -> Set[str]:
     """Return the ids of summaries with no chunk under them that passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
-    if not of_chunks:
-        return frozenset()
-    return outside(snapshot, Filters(tuple(of_chunks)), partial=True)
+    return outside(snapshot, Filters(tuple(of_chunks)), partial=True) if of_chunks else frozenset()
 
 
-def _settled(snapshot: "Snapshot", filters: Filters) -> list[tuple[Filters, Set[str]]]:
-    """Group summaries by the filters on chunks that remain once their own columns are known."""
-    if is_of_node(filters) is False:
-        return [(filters, snapshot.parents_of_summaries().keys())]
-    groups = dict[str, tuple[Filters, set[str]]]()
-    for row in snapshot.select(*COLUMNS, where=SUMMARIES).to_pylist():
-        rest = settled(filters, columns_of(row))
-        groups.setdefault(repr(rest), (rest, set()))[1].add(row["id"])
-    return [*groups.values()]
-
-
-def _failing(
-    snapshot: "Snapshot", filters: Filters, summaries: Set[str], partial: bool
-) -> Set[str]:
-    parents = snapshot.parents_of_summaries()
-    if partial:
-        opposite = Filters((filters,), "not")
-        return summaries - with_ancestors(_above_failing(snapshot, opposite), parents)
-    of = with_ancestors(_above_failing(snapshot, filters), parents)
-    return summaries & (of | incomplete_of(snapshot))
-
-
-def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
-    """Return the ids of the parents of the chunks that fail."""
-    fails = ~prefilter(filters)
-    columns = ["parent_ids"] if fails.exact else FILTERED
-    rows = snapshot.select(*columns, where=fails & CHUNKS).to_pylist()
-    if not fails.exact:
-        rows = [row for row in rows if not holds(filters, filtered_by(row))]
-    return {parent for row in rows for parent in row["parent_ids"]}
-
-
-def incomplete_of(snapshot: "Snapshot") -> Set[str]:
-    """Return the ids of the summaries of a snapshot that `incomplete` names."""
-    return incomplete(snapshot.select(*FAMILY, where=SUMMARIES).to_pylist())
-
-
-def incomplete(summaries: Collection[Mapping[str, Any]]) -> Set[str]:
-    """Return the ids of summaries that have lost a child or have none, and of their ancestors.
-
-    `summaries` are the columns `FAMILY` of all summaries.
-    """
-    of = {row["id"] for row in summaries if row["stale"] == LOST_CHILD or not row["child_ids"]}
-    return with_ancestors(of, {row["id"]: row["parent_ids"] for row in summaries})
+def incomplete(snapshot: "Snapshot") -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
+    rows = snapshot.select("id", where=SUMMARIES & CHILDLESS)
+    return with_ancestors({*rows["id"].to_pylist()}, snapshot.parents_of_summaries())
 
 
 def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
@@ -280,9 +223,10 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
 def metadata_keys(snapshot: "Snapshot") -> list[str]:
     """Return the keys of the chunks' metadata, the most common first."""
     counts = Counter[str]()
-    for row in snapshot.select(*FILTERED, where=CHUNKS).to_pylist():
-        values = filtered_by(row).items()
-        counts.update(key for key, value in values if value is not None and key not in OURS)
+    for row in snapshot.select("metadata", "source", where=CHUNKS).to_pylist():
+        source = json.loads(row["source"])["metadata"] if row["source"] else {}
+        values = {**source, **json.loads(row["metadata"])}
+        counts.update(key for key, value in values.items() if value is not None)
     return sorted(counts, key=lambda key: (-counts[key], key))
 
 

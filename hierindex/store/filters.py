@@ -1,14 +1,13 @@
 """Metadata filters: their meaning, and the conditions by which LanceDB evaluates them.
 
-Each row has one digest for each metadata key and one for each value. A condition tests whether the
-row's list of digests contains a digest, for which there is a LABEL_LIST index. No user input
-becomes part of the SQL. A filter that cannot be expressed exactly becomes a condition that passes
-more rows, never fewer; `holds` then decides in Python.
+Each row has a list of digests, one for each metadata key and one for each value, which has a
+LABEL_LIST index, and a JSON object of its strings and numbers, for the other operators. No user
+input becomes part of the SQL, except as digests, numbers, hexadecimal digits and plain words.
 """
 
 import json
-import math
-import operator
+import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,7 +20,6 @@ from hierindex.errors import InputError
 from hierindex.node import PREFIX
 
 if TYPE_CHECKING:
-    from lancedb.expr import Expr
     from llama_index.core.vector_stores.types import MetadataFilters
 
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
@@ -31,8 +29,9 @@ OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 DOCUMENTS = PREFIX + "documents"
 OURS = (DOCUMENTS, *OF_NODE)
+PLAIN = re.compile(r"[\w ./-]*", re.ASCII)  # in quotes, it stands for itself
 
-Kind = Literal["has", "is", "item", "empty", "node"]
+Kind = Literal["has", "is", "list", "item", "str", "float"]
 Scalar = str | int | float | bool
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 OfText = Literal["text_match", "text_match_insensitive"]
@@ -43,7 +42,7 @@ Op = Comparison | OfText | OfList
 
 @dataclass(frozen=True)
 class Filter:
-    """A condition on the metadata value of a key; see `holds` for its meaning."""
+    """A condition on the metadata value of a key; see `prefilter` for its meaning."""
 
     key: str
     value: Any
@@ -91,27 +90,7 @@ class Filters:
 
 
 OPPOSITE: dict[Op, Op] = {"!=": "==", "nin": "in"}
-COMPARED: dict[Op, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 Part = Filter | Filters
-
-
-def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's values by filter key: metadata, its document's metadata, and columns."""
-    source = json.loads(row["source"])["metadata"] if row["source"] else {}
-    metadata = json.loads(row["metadata"])
-    return {**source, **metadata, DOCUMENTS: row["documents"], **columns_of(row)}
-
-
-def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's values for the keys `OF_NODE`."""
-    return {PREFIX + column: row[column] for column in COLUMNS}
 
 
 def is_of_node(filters: Part) -> bool | None:
@@ -143,24 +122,6 @@ def replaced(
     return replace(filters, filters=tuple(parts))
 
 
-def settled(filters: Filters, own: Mapping[str, Any]) -> Filters:
-    """Replace filters on the node itself by their results; `own` has its values, see `OF_NODE`."""
-
-    def result(f: Filter, _: bool) -> Part:
-        if f.key not in own:
-            return f
-        return EVERYTHING if holds(f, own) else NOTHING
-
-    return replaced(filters, result)
-
-
-def asks_for_member(f: Filter) -> bool:
-    """Return whether a filter is `=` or `in` on documents: one common document is enough."""
-    return f.key == DOCUMENTS and (
-        f.operator == "in" or (f.operator == "==" and not isinstance(f.value, list))
-    )
-
-
 def conjuncts(filters: Part) -> list[Part]:
     """Split filters into the smallest ones that give the same result when combined with AND."""
     if isinstance(filters, Filter) or filters.condition == "or":
@@ -170,119 +131,69 @@ def conjuncts(filters: Part) -> list[Part]:
     return [part for each in filters.filters for part in conjuncts(each)]
 
 
-def holds(filters: Part, metadata: Mapping[str, Any]) -> bool:
-    """Return whether a node's metadata pass a filter or several.
-
-    Values are compared without conversion: a number never equals its digits, and an ordering of
-    unlike types is false. A missing key passes only NE, NIN and IS_EMPTY. NOT passes if none of
-    its filters holds.
-
-    Examples
-    --------
-    >>> holds(Filter("price", 3, "<"), {"price": 2})
-    True
-    """
-    if isinstance(filters, Filter):
-        return _passes(filters, metadata.get(filters.key))
-    results = (holds(each, metadata) for each in filters.filters)
-    match filters.condition:
-        case "or":
-            return any(results)
-        case "not":
-            return not any(results)
-    return all(results)
-
-
-def _passes(f: Filter, found: Any) -> bool:
-    if found is None:
-        return f.operator in ("!=", "nin", "is_empty")
-    if f.operator in OPPOSITE:
-        return not _passes(replace(f, operator=OPPOSITE[f.operator]), found)
-    wanted: Any = f.value
-    many = wanted if isinstance(wanted, list) else [wanted]
-    inside = found if isinstance(found, list) else [found]
-    if asks_for_member(f) or f.operator == "any":
-        return any(_same(item, value) for item in inside for value in many)
-    match f.operator:
-        case "==":
-            return _same(found, wanted)
-        case "in":
-            return any(_same(found, value) for value in many)
-        case "all":
-            return all(any(_same(item, value) for item in inside) for value in many)
-        case "contains":
-            return isinstance(found, list) and any(_same(item, wanted) for item in found)
-        case "is_empty":
-            return found in ("", [])
-        case "text_match":
-            return isinstance(found, str) and str(wanted) in found
-        case "text_match_insensitive":
-            return isinstance(found, str) and str(wanted).casefold() in found.casefold()
-    texts = isinstance(found, str) and isinstance(wanted, str)
-    numbers = isinstance(found, int | float) and isinstance(wanted, int | float)
-    return (texts or numbers) and bool(COMPARED[f.operator](found, wanted))
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
+def row_digests(metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """Return the digests of a row, distinct and sorted.
 
-    There are several kinds of digests. `node` is of the row's id. For each metadata key, `has` is
-    of the key, `is` of a scalar value and `item` of each item of a list. `empty` marks an empty
-    list.
+    For each metadata key, there are several kinds of digests: `has` is of the key, `is` of a scalar
+    value, `list` of a list, and `item` of each scalar in a list.
 
     Parameters
     ----------
-    node_id : str
     metadata : mapping of JSON values
         The user's metadata merged with the document's.
     documents : sequence of str
         Ids of the row's source documents.
     """
     entries = {**metadata, DOCUMENTS: list(documents)}
-    digests = {digest for item in entries.items() for digest in _entry_digests(*item)}
-    return sorted({hash_entry("node", node_id), *digests})
+    return sorted({digest for item in entries.items() for digest in _entry_digests(*item)})
 
 
 def _entry_digests(key: str, value: Any) -> Iterator[str]:
     if value is None:  # equivalent to a missing key
         return
     yield hash_entry("has", key)
-    if isinstance(value, Scalar):
-        yield hash_entry("is", key, value)
-    elif isinstance(value, list) and not value:
-        yield hash_entry("empty", key)
-    elif isinstance(value, list):
+    if isinstance(value, Scalar | list):
+        yield _value_digest(key, value)
+    if isinstance(value, list):
         items = (item for item in value if item is None or isinstance(item, Scalar))
         yield from (hash_entry("item", key, item) for item in items)
+
+
+def _value_digest(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return hash_entry("list", key, json.dumps([*map(_same_number, value)]))
+    return hash_entry("is", key, value)
 
 
 @lru_cache(maxsize=2**16, typed=True)  # untyped, it would take 1, 1.0 and True for one argument
 def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     """Return a digest of 32 hexadecimal digits, the same for equal numbers of different types."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return blake2b(json.dumps([kind, key, value]).encode(), digest_size=16).hexdigest()
+    return blake2b(
+        json.dumps([kind, key, _same_number(value)]).encode(), digest_size=16
+    ).hexdigest()
+
+
+def _same_number(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def row_scalars(metadata: Mapping[str, Any]) -> str:
+    """Return JSON of the strings and the finite numbers in metadata, by digests of their keys."""
+    strings = {hash_entry("str", k): v for k, v in metadata.items() if isinstance(v, str)}
+    numbers = {hash_entry("float", k): float(v) for k, v in metadata.items() if _is_number(v)}
+    return json.dumps({**strings, **numbers}, ensure_ascii=False)
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= sys.float_info.max
 
 
 @dataclass(frozen=True)
 class Prefilter:
-    """A condition that LanceDB evaluates.
-
-    Parameters
-    ----------
-    sql : str
-        Written by LanceDB's expressions. Only for members of lists, which these cannot test, made
-        of hexadecimal digests and fixed words. Empty if every row passes.
-    exact : bool
-        Whether all rows that meet it pass the filters; otherwise they must be checked.
-    """
+    """A condition that LanceDB evaluates, as SQL; empty if every row meets it."""
 
     sql: str = ""
-    exact: bool = True
 
     def narrow(self, search: Any) -> Any:
         """Add this condition to a LanceDB query."""
@@ -295,25 +206,27 @@ class Prefilter:
         return any_of([self, other])
 
     def __invert__(self) -> "Prefilter":
-        return Prefilter(f"NOT ({self.sql or 'true'})") if self.exact else ANYTHING
+        return Prefilter(f"NOT ({self.sql or 'true'})")
 
 
-EVERY_ROW, ANYTHING = Prefilter(), Prefilter(exact=False)
+EVERY_ROW, NO_ROW = Prefilter(), Prefilter("false")
 CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 END_CHUNKS = Prefilter("level = 0 AND (previous_id = '' OR next_id = '')")
 ROOTS = Prefilter("array_length(parent_ids) = 0")
 STALE = Prefilter("stale <> ''")
+CHILDLESS = Prefilter("(stale = 'child' OR array_length(child_ids) = 0)")
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
     """Combine conditions with AND."""
-    return Prefilter(_joined(" AND ", parts), all(part.exact for part in parts))
+    return Prefilter(_joined(" AND ", parts))
 
 
 def any_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """Combine one or more conditions with OR."""
-    conditions = _joined(" OR ", parts) if all(part.sql for part in parts) else ""
-    return Prefilter(conditions, all(part.exact for part in parts))
+    """Combine conditions with OR; no row meets none of them."""
+    if not parts:
+        return NO_ROW
+    return Prefilter(_joined(" OR ", parts)) if all(part.sql for part in parts) else EVERY_ROW
 
 
 def _joined(word: str, parts: Sequence[Prefilter]) -> str:
@@ -334,19 +247,16 @@ def having(key: str) -> Prefilter:
 
 def by_ids(node_ids: Collection[str]) -> Prefilter:
     """Return the condition that a node has one of these ids."""
-    from lancedb.expr import col
-
-    plain = sorted(filter(_is_plain, node_ids))
-    quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
-    named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
-    return named | has_any(quoted) if quoted else named
+    return _one_of("id", sorted(map(_string, node_ids)))
 
 
 def by_texts(texts: Iterable[str]) -> Prefilter:
     """Return the condition that a node has one of these texts, or one of the same hash."""
-    from lancedb.expr import col
+    return _one_of("text_hash", [str(hash_text(text)) for text in texts])
 
-    return _typed(col("text_hash").isin(sorted(map(hash_text, texts))))
+
+def _one_of(column: str, literals: Sequence[str]) -> Prefilter:
+    return Prefilter(f"{column} IN ({', '.join(literals)})") if literals else NO_ROW
 
 
 def at_cut(level: int) -> Prefilter:
@@ -356,78 +266,95 @@ def at_cut(level: int) -> Prefilter:
 
 def of_documents(documents: Iterable[str]) -> Prefilter:
     """Return the condition that a node has text of one of these documents."""
-    return _keyed(Filter(DOCUMENTS, [*documents], "any"))
-
-
-def _is_plain(text: str) -> bool:
-    """Return whether LanceDB reads a text in a condition unchanged; it unescapes quotes twice."""
-    if text.isascii():
-        return "'" not in text
-    return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
+    return prefilter(Filter(DOCUMENTS, [*documents], "any"))
 
 
 def prefilter(filters: Part) -> Prefilter:
-    """Convert filters to a condition; see `holds` for their meaning."""
+    """Return the condition that a row passes filters.
+
+    Values are compared without conversion: a number never equals its digits, and an ordering of
+    unlike types is false. A missing key passes only NE, NIN and IS_EMPTY. Orderings compare numbers
+    as 64-bit floats. NOT passes if none of its filters holds.
+    """
     if isinstance(filters, Filter):
-        return _scalar(filters) if filters.key in OF_NODE else _keyed(filters)
+        return _condition(filters)
     parts = [*map(prefilter, filters.filters)]
     match filters.condition:
         case "or":
-            return any_of(parts) if parts else has_any([])
+            return any_of(parts)
         case "not":
-            return all_of([~part for part in parts])
+            return ~any_of(parts)
     return all_of(parts)
 
 
-def _scalar(f: Filter) -> Prefilter:
-    """Return the condition of a filter on a column of its own."""
-    from lancedb.expr import col, lit
-
-    column = f.key.removeprefix(PREFIX)
-    kind = TYPE_OF[column]
+def _condition(f: Filter) -> Prefilter:
     values: list[Any] = f.value if isinstance(f.value, list) else [f.value]
-    if not values or any(type(value) is not kind for value in values):
-        return ANYTHING
-    if kind is int and any(abs(value) > 2**31 - 1 for value in values):
-        return ANYTHING
-    if kind is str and not all(map(_is_plain, values)):
-        return ANYTHING
     match f.operator:
-        case "in":
-            return _typed(col(column).isin(values))
-        case "nin":
-            return _typed(~col(column).isin(values))
-        case operator if operator in COMPARED and not isinstance(f.value, list):
-            return _typed(COMPARED[operator](col(column), lit(values[0])))
-    return ANYTHING
-
-
-def _keyed(f: Filter) -> Prefilter:
-    """Return the condition of a filter on metadata, which are stored as JSON."""
-    if f.operator in OPPOSITE:
-        return ~_keyed(replace(f, operator=OPPOSITE[f.operator]))
-    if asks_for_member(f):
-        f = replace(f, operator="any")
-    is_list = isinstance(f.value, list)
-    given = f.value if is_list else [f.value]
-    values = [value for value in given if not (isinstance(value, float) and math.isnan(value))]
-    as_is = [hash_entry("is", f.key, value) for value in values]
-    as_item = [hash_entry("item", f.key, value) for value in values]
-    match f.operator:
-        case "==" if not is_list:
-            return has_any(as_is)
-        case "in":
-            return has_any(as_is)
+        case "!=" | "nin":
+            return ~_condition(replace(f, operator=OPPOSITE[f.operator]))
         case "any":
-            return has_any([*as_is, *as_item])
-        case "contains" if not is_list:
-            return has_any(as_item)
+            return _is(f.key, values) | _has_item(f.key, values)
+        case "in":
+            return _has_item(f.key, values) if f.key == DOCUMENTS else _is(f.key, values)
+        case "==" if f.key == DOCUMENTS and isinstance(f.value, str):
+            return _has_item(f.key, values)
+        case "==":
+            return _is(f.key, [f.value])
+        case "all":
+            return all_of([_has(f.key), *(_is(f.key, [v]) | _has_item(f.key, [v]) for v in values)])
+        case "contains":
+            return _has_item(f.key, [f.value])
         case "is_empty":
-            empty = [hash_entry("is", f.key, ""), hash_entry("empty", f.key)]
-            return ~having(f.key) | has_any(empty)
-    return replace(having(f.key), exact=False)
+            return ~_has(f.key) | _is(f.key, ["", []])
+        case "text_match":
+            return _compared(f.key, str(f.value), "contains({}, {})")
+        case "text_match_insensitive":
+            return _compared(f.key, str(f.value), "contains(upper({}), upper({}))")
+    return _compared(f.key, f.value, f"{{}} {f.operator} {{}}")
 
 
-def _typed(condition: "Expr") -> Prefilter:
-    """A condition on scalar columns."""
-    return Prefilter(condition.to_sql())
+def _has(key: str) -> Prefilter:
+    return EVERY_ROW if key in OF_NODE else having(key)
+
+
+def _is(key: str, values: Sequence[Any]) -> Prefilter:
+    """Return the condition that a row has one of these values, or one of these lists of scalars."""
+    values = [value for value in values if value == value]  # but not NaN
+    if key in OF_NODE:
+        return any_of([_compared(key, value, "{} = {}") for value in values])
+    return has_any([_value_digest(key, value) for value in values])
+
+
+def _has_item(key: str, values: Sequence[Any]) -> Prefilter:
+    """Return the condition that a row has a list with one of these items."""
+    items = (value for value in values if value == value and not isinstance(value, list))
+    return NO_ROW if key in OF_NODE else has_any([hash_entry("item", key, item) for item in items])
+
+
+def _compared(key: str, wanted: Any, condition: str) -> Prefilter:
+    """Return a condition of a row's value and a wanted one, false if they are of unlike types."""
+    if isinstance(wanted, str):
+        kind, literal = "str", _string(wanted)
+    elif _is_number(wanted):
+        kind, literal = "float", f"cast('{float(wanted)!r}' as double)"
+    else:
+        return NO_ROW
+    column = key.removeprefix(PREFIX)
+    if key not in OF_NODE:
+        function = "json_get_string" if kind == "str" else "json_get_float"
+        found = f"{function}(scalars, '{hash_entry(kind, key)}')"
+        return Prefilter(f"coalesce({condition.format(found, literal)}, false)")
+    if (TYPE_OF[column] is str) != (kind == "str"):
+        return NO_ROW
+    if kind == "float" and wanted % 1 == 0 and abs(wanted) < 2**31:
+        literal = str(int(wanted))  # of the column's type, for its index
+    elif kind == "float":
+        column = f"cast({column} as double)"
+    return Prefilter(condition.format(column, literal))
+
+
+def _string(value: str) -> str:
+    """Return an SQL expression of a string, NULL if it is not Unicode."""
+    if PLAIN.fullmatch(value):
+        return f"'{value}'"
+    return f"try_cast(X'{value.encode('utf-8', 'surrogatepass').hex()}' as string)"

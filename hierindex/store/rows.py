@@ -29,11 +29,11 @@ from hierindex.node import (
     quotes_of,
     to_json,
 )
-from hierindex.store.filters import row_digests
+from hierindex.store.filters import row_digests, row_scalars
 from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import folded
 
-FORMAT = "12"
+FORMAT = "13"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
@@ -44,7 +44,7 @@ PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 
 LOST_PARENT, LOST_CHILD = "parent", "child"  # values of the column `stale`
 
-APART = {"text_hash", "words", "digests", "stale", "vector"}
+APART = {"text_hash", "words", "digests", "scalars", "stale", "vector"}
 OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
 DATE = "date"  # metadata key, in ISO 8601
@@ -92,6 +92,7 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("source", pa.string(), nullable=False),  # JSON of the document; "" for none
             pa.field("metadata", pa.string(), nullable=False),  # JSON
             pa.field("digests", texts, nullable=False),  # see `row_digests`
+            pa.field("scalars", pa.json_(), nullable=False),  # see `row_scalars`
             pa.field("stale", pa.string(), nullable=False),  # what it lost; "" for nothing
             pa.field("record", pa.string(), nullable=False),  # JSON; "" for none
             pa.field("node", pa.string(), nullable=False),  # JSON of the node's other fields
@@ -222,18 +223,17 @@ def row_of(node: Node) -> Row:
         "record": record,
         "node": others,
         "vector": node.vector,
-        **derived_columns(node.id, node.text, values, documents),
+        **derived_columns(node.text, values, documents),
     }
 
 
-def derived_columns(
-    node_id: str, text: str, metadata: Mapping[str, Any], documents: Sequence[str]
-) -> Row:
+def derived_columns(text: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> Row:
     """Return the columns computed from others; `metadata` includes the document's metadata."""
     return {
         "text_hash": hash_text(text),
         "words": folded(matched_words(metadata, text)),
-        "digests": row_digests(node_id, metadata, documents),
+        "digests": row_digests(metadata, documents),
+        "scalars": row_scalars(metadata),
     }
 
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import wraps
 from pathlib import PurePath
 from shlex import quote
@@ -18,9 +18,8 @@ from hierindex.core.identity import wholes
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
-from hierindex.store.filtering import FILTERED, Scope, passing
+from hierindex.store.filtering import HIGHEST_BY, Scope, passing
 from hierindex.store.filters import (
-    ANYTHING,
     CHUNKS,
     END_CHUNKS,
     EVERY_ROW,
@@ -329,15 +328,11 @@ class Snapshot:
 
         See `Scope` for `highest_of`. The table must exist.
         """
-        scope = passing(self, filters, partial=partial_summaries)
-        where = scope.where & where
+        where &= passing(self, filters, partial=partial_summaries)
         if node_ids is not None:
             where &= by_ids(node_ids)
-        if highest_of is not None:
-            where &= ANYTHING
-        read = () if where.exact else FILTERED  # by the filters, in Python
-        columns = tuple(dict.fromkeys((*columns, *read)))
-        return replace(scope, where=where, highest_of=highest_of, columns=columns)
+        read = () if highest_of is None else HIGHEST_BY
+        return Scope(self, where, tuple(dict.fromkeys((*columns, *read))), highest_of)
 
     def nodes(
         self,

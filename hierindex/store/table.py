@@ -29,7 +29,14 @@ from hierindex.store.generations import (
     renew,
     times,
 )
-from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
+from hierindex.store.rows import (
+    NAME_KEY,
+    NAMES,
+    check_dimension,
+    check_format,
+    identity,
+    schema,
+)
 from hierindex.store.search import maintain
 from hierindex.store.snapshot import Snapshot, generation_json
 
@@ -400,12 +407,12 @@ def _with_the_rest(
     """
     import pyarrow.compute as pc
 
-    columns = snapshot.require().schema
+    columns = schema(snapshot.require().schema.field("vector").type.list_size)
 
     def every() -> Iterator[pa.RecordBatch]:
         ids = pa.array(sorted(away), pa.string())
         for batch in snapshot.batches(*NAMES):
             yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=ids)))
-        yield from [] if rows is None else rows.cast(columns).to_batches()
+        yield from [] if rows is None else rows.to_batches()
 
     return pa.RecordBatchReader.from_batches(columns, every())

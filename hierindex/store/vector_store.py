@@ -81,7 +81,8 @@ class HierarchyStore(BasePydanticVectorStore):
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
     `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node belongs to every level
     between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
-    `hierindex_whole_document` to the document whose chunks are exactly those under a node.
+    `hierindex_whole_document` to the document whose chunks are exactly those under a node. They
+    are combined with other keys only by AND.
     `documents` is short for `hierindex_documents` unless a chunk has metadata of that name.
     A condition on a key that no node has matches nothing, even if it is negated, and a warning
     names the key.

@@ -132,10 +132,6 @@ def filters(rng, leaf, depth=2):
     return MetadataFilters(filters=parts, condition=rng.choice(list(FilterCondition)))
 
 
-def of_any(rng):
-    return of_chunks(rng) if rng.random() < 0.6 else of_node(rng)
-
-
 def grown(kind, rng, folder):
     hierarchy, options = KINDS[kind]
     grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=40, **options)
@@ -156,7 +152,7 @@ def run(kind, seed, n_filters, folder):
     n_found = 0
     for _ in range(n_filters):
         for some in (False, True):
-            one = filters(rng, of_any)
+            one = MetadataFilters(filters=[filters(rng, of_chunks), filters(rng, of_node)])
             found = store.get_nodes(filters=one, partial_summaries=some)
             assert {n.node_id for n in found} == oracle.passing(one, partial=some), one
         one = filters(rng, of_chunks)
@@ -294,10 +290,10 @@ WIDE = {
     "100 exclusions": [
         MetadataFilter(key="tenant", value=f"x{i}", operator="!=") for i in range(100)
     ],
-    "10 mixed pairs": [
+    "10 pairs": [
         MetadataFilters(
             filters=[
-                MetadataFilter(key="hierindex_level", value=i % 4),
+                MetadataFilter(key="year", value=2020 + i % 4),
                 MetadataFilter(key="tenant", value=TENANTS[i % 3]),
             ]
         )
@@ -311,7 +307,8 @@ WIDE = {
 @pytest.mark.parametrize("condition", list(FilterCondition))
 def test_filters_of_many_parts(two_tenants, parts, condition):
     nodes, store = two_tenants
-    one = MetadataFilters(filters=[*parts, of_node(random.Random(0))], condition=condition)
+    of_metadata = MetadataFilters(filters=parts, condition=condition)
+    one = MetadataFilters(filters=[of_metadata, of_node(random.Random(0))])
     found = {n.node_id for n in store.get_nodes(filters=one)}
     assert found == Oracle(nodes).passing(one)
     query = VectorStoreQuery(nodes[0].embedding, 1000, filters=one)

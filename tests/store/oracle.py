@@ -1,21 +1,84 @@
 """What filters mean for a tree, said as plainly as can be: of every chunk under a node."""
 
+import json
+import math
+import operator
+
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator as Op
 
 from hierindex import Node
-from hierindex.store.filters import OF_NODE, OURS, Filters, filtered_by
-from hierindex.store.filters import holds as ours
-from hierindex.store.rows import row_of
+from hierindex.store.filters import DOCUMENTS, OF_NODE, OURS
+
+ORDERS = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}
 
 
 def seen(node):
     """What filters see of a node."""
-    return filtered_by(row_of(Node.of(node)))
+    node = Node.of(node)
+    own = {key: getattr(node, key.removeprefix("hierindex_")) for key in OF_NODE}
+    return {
+        **node.source.get("metadata", {}),
+        **json.loads(json.dumps(node.metadata)),
+        DOCUMENTS: [*node.documents],
+        **own,
+    }
 
 
 def holds(filters, values):
     """Whether values pass LlamaIndex's filters."""
-    return ours(Filters.of(filters) or Filters(), values)
+    if isinstance(filters, MetadataFilter):
+        return passes(filters, values.get(filters.key))
+    results = [holds(each, values) for each in filters.filters]
+    if filters.condition is FilterCondition.OR:
+        return any(results)
+    return not any(results) if filters.condition is FilterCondition.NOT else all(results)
+
+
+def passes(one, found):
+    """Whether a value passes a filter; None is a missing one."""
+    if found is None:
+        return one.operator in (Op.NE, Op.NIN, Op.IS_EMPTY)
+    wanted = one.value
+    many = wanted if isinstance(wanted, list) else [wanted]
+    inside = found if isinstance(found, list) else [found]
+    match one.operator:
+        case Op.NE | Op.NIN:
+            opposite = Op.EQ if one.operator is Op.NE else Op.IN
+            return not passes(one.model_copy(update={"operator": opposite}), found)
+        case Op.EQ if one.key == DOCUMENTS and isinstance(wanted, str):
+            return wanted in found
+        case Op.EQ:
+            return same(found, wanted)
+        case Op.IN if one.key != DOCUMENTS:
+            return any(same(found, value) for value in many)
+        case Op.IN | Op.ANY:
+            return any(same(item, value) for item in inside for value in many)
+        case Op.ALL:
+            return all(any(same(item, value) for item in inside) for value in many)
+        case Op.CONTAINS:
+            return isinstance(found, list) and any(same(item, wanted) for item in found)
+        case Op.IS_EMPTY:
+            return found in ("", [])
+        case Op.TEXT_MATCH:
+            return isinstance(found, str) and str(wanted) in found
+        case Op.TEXT_MATCH_INSENSITIVE:
+            return isinstance(found, str) and str(wanted).upper() in found.upper()
+    texts = isinstance(found, str) and isinstance(wanted, str) and "\ud800" not in wanted
+    return (texts or (is_number(found) and is_number(wanted))) and ORDERS[one.operator](
+        *((found, wanted) if texts else (float(found), float(wanted)))
+    )
+
+
+def is_number(value):
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def same(a, b):
+    """Whether two values are equal; a number never equals a boolean."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 class Oracle:

@@ -50,10 +50,10 @@ def test_a_broken_index_is_repaired(index, verify) -> None:
 
 def test_of_many_problems_the_first_are_listed(index, verify) -> None:
     with written(index) as table:
-        table.update(where="level = 0", values={"words": "lost"})
+        table.update(where="level = 0", values={"node": "{"})
     status, out, err = verify(index)
     assert (status, err) == (1, "")
-    assert "derived columns:\n  " in out
+    assert "readable:\n  " in out
     assert "and 6 more" in out
     assert "`hierindex build SOURCE..." in out
 

@@ -23,10 +23,8 @@ from hierindex import (
     Verification,
 )
 from hierindex.cache import open_cache
-from hierindex.node import PREFIX
 from hierindex.store import search
-from hierindex.store.filters import filtered_by
-from hierindex.store.rows import NAMES, derived_columns
+from hierindex.store.rows import NAMES, schema
 
 Row = dict[str, Any]
 REPORT = {
@@ -66,28 +64,18 @@ def rows_of(folder: Path) -> dict[str, Row]:
 
 
 def overwrite(folder: Path, *rows: Row) -> None:
-    """Write rows directly, with their derived columns."""
+    """Write rows directly."""
     with written(folder) as table:
-        changed = pa.Table.from_pylist(list(rows), schema=table.schema)
+        changed = pa.Table.from_pylist(
+            list(rows), schema(table.schema.field("vector").type.list_size)
+        )
         table.merge_insert("id").when_matched_update_all().execute(changed, on_bad_vectors="null")
-
-
-def add(folder: Path, row: Row) -> None:
-    """Add a row directly, whose id may be there already."""
-    with written(folder) as table:
-        table.add(pa.Table.from_pylist([row], schema=table.schema))
 
 
 def delete(folder: Path, condition: str) -> None:
     """Delete rows directly."""
     with written(folder) as table:
         table.delete(condition)
-
-
-def derived(row: Row) -> Row:
-    metadata = filtered_by(row)
-    values = {key: metadata[key] for key in metadata if not key.startswith(PREFIX)}
-    return {**row, **derived_columns(row["id"], row["text"], values, row["documents"])}
 
 
 def chunk(rows: dict[str, Row], i: int = 1) -> Row:
@@ -118,10 +106,6 @@ def without_its_place(rows: dict[str, Row]) -> Row:
 
 
 BREAKS: dict[str, list[Callable[[dict[str, Row]], Row]]] = {
-    "levels": [
-        lambda rows: {**chunk(rows), "level": root(rows)["level"]},
-        lambda rows: {**root(rows), "level": 0},
-    ],
     "parents and children": [
         lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][1:]},
         lambda rows: {**parent(rows), "child_ids": [*parent(rows)["child_ids"], "nobody"]},
@@ -157,7 +141,7 @@ BREAKS: dict[str, list[Callable[[dict[str, Row]], Row]]] = {
     ],
 )
 def test_a_broken_row_fails_one_check(index, check, change) -> None:
-    overwrite(index, derived(change(rows_of(index))))
+    overwrite(index, change(rows_of(index)))
     outcome = verified(index)
     assert outcome.failed == [check]
     (broken,) = [each for each in outcome.checks if not each.ok]
@@ -168,9 +152,6 @@ def test_a_broken_row_fails_one_check(index, check, change) -> None:
 @pytest.mark.parametrize(
     ("check", "column", "value"),
     [
-        ("derived columns", "text_hash", 7),
-        ("derived columns", "words", "other words"),
-        ("derived columns", "digests", []),
         ("readable", "metadata", "{"),
         ("readable", "metadata", "[]"),
         ("readable", "record", "{}"),
@@ -188,11 +169,6 @@ def test_an_unreadable_chunk_leaves_quotes_without_their_place(index) -> None:
     assert {"readable"} <= set(failed(index)) <= {"readable", "quotes"}
 
 
-def test_two_rows_of_one_id(index) -> None:
-    add(index, chunk(rows_of(index)))
-    assert "ids" in failed(index)
-
-
 def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
     monkeypatch.setattr(search, "UNINDEXED_ROWS", (0, 0))
     overwrite(index, chunk(rows_of(index)))
@@ -206,7 +182,7 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
     outcome = verified(tmp_path, repair=True)
     assert (outcome.ok, outcome.repaired, outcome.left) == (True, (), ())
     checked = {check.name: check.checked for check in outcome.checks}
-    assert {*BREAKS, "ids", "derived columns", "readable", "indices", "files"} <= {*checked}
+    assert {*BREAKS, "readable", "indices", "files"} <= {*checked}
     assert not [name for name, n in checked.items() if not n and name != "cache"]
 
 
