@@ -285,8 +285,7 @@ class Retrieval:
                 return best_of_documents(search, n, n_documents=self.n_documents or N_DOCUMENTS)
             case "collapsed":
                 return search.best(n)
-        cut = cut_of(search.snapshot, self.levels or (0,))
-        return search.best(n, cut.filters, highest_of=cut.highest_of)
+        return search.best(n, cut_of(search.snapshot, self.levels or (0,)))
 
 
 KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
