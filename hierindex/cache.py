@@ -253,9 +253,9 @@ class Texts:
         entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
         self.cache.keep([entry], is_costly=True)
 
-    def assign(self, key: str, summary: str) -> None:
-        """Record which completion a summary was made of, so that it is deleted with it."""
-        self.cache.mark([key], hash_text(summary))
+    def assign(self, keys: Sequence[str], summary: str) -> None:
+        """Record which completions a summary was made of, so that they are deleted with it."""
+        self.cache.mark(keys, hash_text(summary))
 
     def recall_summaries(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the summaries under these keys: the text and details of each."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -187,7 +187,9 @@ class Grounding:
     Attributes
     ----------
     supported : int
-        Supported as written.
+        Supported as first written.
+    corrected : int
+        Supported after the model rewrote them.
     replaced : int
         Not supported, and replaced by the most similar source sentence.
     dropped : int
@@ -195,10 +197,11 @@ class Grounding:
     unsupported : int
         Not supported, but kept.
     faults : tuple of str
-        Reasons why sentences were not supported, at most 20.
+        Reasons why sentences were not supported at first, at most 20.
     """
 
     supported: int = 0
+    corrected: int = 0
     replaced: int = 0
     dropped: int = 0
     unsupported: int = 0
@@ -218,10 +221,7 @@ class Grounding:
     @classmethod
     def of_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
         """Restore a grounding from `to_json`; None stays None."""
-        if data is None:
-            return None
-        counts = {each.name: data[each.name] for each in fields(cls)}
-        return cls(**{**counts, "faults": tuple(data["faults"])})
+        return None if data is None else cls(**{**data, "faults": tuple(data["faults"])})
 
 
 class Maker(NamedTuple):

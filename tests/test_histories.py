@@ -170,7 +170,7 @@ def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
 
 
 def half_invented(prompt: str) -> str:
-    """Of every other prompt, sentences that nothing supports."""
+    """Of every other prompt, also for a correction, sentences that nothing supports."""
     invented = "Bananas ripen in 777 days. Planets circle 888 distant suns."
     return invented if crc32(prompt.encode()) % 2 else half_verbatim(prompt)
 
@@ -273,6 +273,7 @@ class TestWhatIsPaidFor:
     @pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
     @pytest.mark.parametrize("reply", [half_verbatim, half_invented])
     def test_a_build_without_a_document_forgets_it(self, tmp_path, texts, reply):
+        """And what the model wrote to correct sentences, also where that did not help."""
         llm = Replying(reply=reply)
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         built(documents(texts), tmp_path, hierarchy)

@@ -161,6 +161,10 @@ class Shared:
         """Rewrite texts with the language model; calls are processed one after the other."""
         return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
 
+    def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:
+        """Let the language model correct sentences, each given with its fault and its sources."""
+        return self._rewriter.correct(claims, self._resources)
+
     def close(self) -> None:
         """Close the cache."""
         self._opened.__exit__(None, None, None)
@@ -208,7 +212,16 @@ class SharedRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order."""
-        called = self._actor.rewrite.options(concurrency_group=LLM).remote(texts, max_tokens)
+        return self._asked(self._actor.rewrite, texts, max_tokens)
+
+    def correct(
+        self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
+    ) -> list[Rewrite]:
+        """Return a correction of each sentence; see `LLMRewriter.correct`."""
+        return self._asked(self._actor.correct, claims)
+
+    def _asked(self, method: Any, *arguments: Any) -> list[Rewrite]:
+        called = method.options(concurrency_group=LLM).remote(*arguments)
         return cast(list[Rewrite], result_of(called))
 
 

@@ -179,8 +179,8 @@ class Summary:
         The check of the sentences that a model wrote.
     title : str
         The title that a language model wrote, or "".
-    completion : str
-        Cache key of the completion that the summary was made of, or "".
+    completions : tuple of str
+        Cache keys of the completions that the summary was made of.
     """
 
     text: str
@@ -189,7 +189,7 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding | None = None
     title: str = ""
-    completion: str = ""
+    completions: tuple[str, ...] = ()
 
     @property
     def details(self) -> str:

@@ -42,7 +42,7 @@ class Rewrite:
     title : str
         "" if the model was not asked for a title.
     key : str
-        Cache key of the completion; "" if it is not cached.
+        Cache key of the completion; "" if the text combines several completions.
     """
 
     text: str | None
@@ -101,7 +101,7 @@ class Draft:
         ]
         self.usage: Usage = rewrite.usage
         self.title: str = rewrite.title
-        self.key: str = rewrite.key
+        self.keys: list[str] = [rewrite.key] * bool(rewrite.key)
         self.reason: str = rewrite.reason or "it was empty"
 
     @property
@@ -114,6 +114,16 @@ class Draft:
     def unsupported(self) -> list[Piece]:
         """The sentences that no source supports."""
         return [piece for piece in self.pieces if piece.outcome == "unsupported"]
+
+    def correct(self, piece: Piece, other: "Draft") -> None:
+        """Replace a sentence by the corrected one if that is supported; always add the cost."""
+        self.usage += other.usage
+        self.keys += other.keys
+        said = {each.text for each in self.pieces}
+        for corrected in other.pieces:
+            if not corrected.fault and corrected.text not in said:
+                piece.text, piece.sources = corrected.text, corrected.sources
+                piece.repeats, piece.outcome = corrected.repeats, "corrected"
 
     def summary(self, unsupported: str, budget: Budget) -> Summary | None:
         """Return the summary of the remaining sentences, or None if none remains."""
@@ -142,7 +152,7 @@ class Draft:
             self.usage,
             Grounding(**counts, faults=tuple(faults)),
             self.title,
-            self.key,
+            tuple(self.keys),
         )
 
 
@@ -188,7 +198,7 @@ class TwoStageSummarizer:
 
     Each rewritten sentence is checked against the extract, the model's input: its numbers, units,
     names and quoted words must be in the extract, and a sentence of the extract must be similar to
-    it.
+    it. A language model is asked once to correct an unsupported sentence.
 
     Parameters
     ----------
@@ -203,7 +213,7 @@ class TwoStageSummarizer:
         Whether a failed rewrite raises SummaryError. By default an extract is used instead, with
         kind "extractive_fallback" and a `FallbackWarning`.
     unsupported : {"extract", "drop", "keep", "fail"}
-        What to do with an unsupported sentence: replace it by the most similar
+        What to do with a sentence that is still unsupported: replace it by the most similar
         sentence of the extract (the default), drop it, keep and mark it, or raise SummaryError.
 
     Raises
@@ -271,7 +281,23 @@ class TwoStageSummarizer:
             drafts.append(Draft(rewrite, sentences, extract, text))
             rewrites[text] = replace(rewrite, usage=Usage(cached_summaries=1))  # for its repetition
         judge(drafts, resources)
+        self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)
+
+    def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
+        """Let the model correct unsupported sentences, if it can."""
+        wrong = [(draft, piece) for draft in drafts for piece in draft.unsupported]
+        correct = getattr(self.rewriter, "correct", None)  # of a language model
+        if not wrong or correct is None:
+            return
+        claims = [(piece.text, piece.fault, [s.text for s in piece.sources]) for _, piece in wrong]
+        again = []
+        for answer, (draft, _) in zip(correct(claims, resources), wrong, strict=True):
+            first = [s for s in split_sentences(answer.text or "")[:1] if budget.fits(s.text)]
+            again.append(Draft(answer, first, draft.extract, draft.given))
+        judge(again, resources)
+        for (draft, piece), other in zip(wrong, again, strict=True):
+            draft.correct(piece, other)
 
     def _summaries(
         self, groups: Sequence[Group], drafts: Sequence[Draft], budget: Budget

@@ -228,7 +228,7 @@ def _summaries(
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         recipe.texts.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
         for summary in written:
-            if summary.completion:
-                recipe.resources.completions.assign(summary.completion, summary.text)
+            if summary.completions:
+                recipe.resources.completions.assign(summary.completions, summary.text)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

@@ -102,7 +102,7 @@ def main(data: Path, cache: str, told: Path, model: str, url: str, n: int) -> No
                 rewrite = made["rewritten, keep"]
                 checked = rewrite.grounding and rewrite.grounding.to_json()
                 lines += [f"## {document}", grounding_text(checked), "", marked(rewrite), ""]
-                lines += [f"Replaced: {made['rewritten, extract'].text}", ""]
+                lines += [f"Corrected or replaced: {made['rewritten, extract'].text}", ""]
                 told.write_text("\n".join(lines))
             print(f"{name}, {len(scores['extract alone'])}, {time.monotonic() - start:.0f} s")
             for way, of in scores.items():

@@ -97,7 +97,7 @@ def test_what_models_wrote_is_on_disk_at_once(tmp_path):
         for keep, is_synced in (
             (lambda: Readings(cache).keep("reading", []), False),
             (lambda: Texts(cache).keep("completion", "a"), True),
-            (lambda: Texts(cache).assign("completion", "a"), False),
+            (lambda: Texts(cache).assign(["completion"], "a"), False),
             (lambda: Texts(cache).keep_summaries({"summary": ("a", "b")}), True),
         ):
             keep()

@@ -98,7 +98,7 @@ def test_what_became_of_sentences_is_exported(checked, tmp_path) -> None:
     assert first
     for node in first:
         faults = ["numbers not in the sources: 777"]
-        counts = dict.fromkeys(("replaced", "dropped"), 0)
+        counts = dict.fromkeys(("corrected", "replaced", "dropped"), 0)
         assert node["grounding"] == {"supported": 1, **counts, "unsupported": 1, "faults": faults}
         told = [(node["text"][s["at"] : s["to"]], s["is"]) for s in node["sentences"]]
         assert [is_what for _, is_what in told] == ["verbatim", "unsupported"]

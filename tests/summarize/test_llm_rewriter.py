@@ -410,6 +410,22 @@ def test_a_prompt_names_the_language(template, text, language):
     assert f" in {language}" in summary_prompt(text, max_tokens=50, template=template)
 
 
+def test_a_correction_is_asked_for_with_the_sources_and_kept():
+    fault, sources = "numbers not in the sources: 1873", ["The lamp broke in 1872.", "It was dark."]
+    claims = [(sentence := "The lamp broke in 1873.", fault, sources)]
+    kept = Kept()
+    with LoopbackServer(reply=lambda prompt: "The lamp broke in 1872.") as server:
+        rewriter = LLMRewriter(llm_of(server))
+        corrections = rewriter.correct(claims, Resources(completions=kept))
+        again = rewriter.correct(claims, Resources(completions=kept))
+    (request,) = server.requests
+    assert all(text in fenced(request.prompt) for text in (sentence, fault, *sources))
+    assert [each.text for each in corrections + again] == ["The lamp broke in 1872."] * 2
+    assert corrections[0].usage.llm_calls == 1
+    assert again[0].usage == Usage(cached_summaries=1)
+    assert {each.key for each in corrections} == {*kept}
+
+
 @pytest.mark.parametrize(
     ("environment", "key"),
     [
@@ -428,3 +444,18 @@ def test_a_key_comes_from_the_environment(monkeypatch, environment, key):
         assert llm.complete("Hello").text == "Yes."
     assert server.requests[0].authorization == f"Bearer {key}"
     assert server.requests[0].body["model"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Die Lampe brach 1873, und es war dunkel.", "German"),
+        ("At night the lamp broke.", "English"),
+    ],
+)
+def test_a_correction_is_asked_for_in_the_language_of_the_sentence(sentence, language):
+    sources = ["Die Lampe brach 1872, weil es nicht anders ging."] * (language == "German")
+    with LoopbackServer(reply=lambda prompt: sentence) as server:
+        claims = [(sentence, "numbers not in the sources: 1873", sources or ["The lamp is new."])]
+        LLMRewriter(llm_of(server)).correct(claims, Resources())
+    assert f" in {language}." in server.requests[0].prompt

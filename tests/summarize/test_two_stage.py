@@ -241,11 +241,50 @@ def test_a_replaced_sentence_stays_within_the_budget(n_words, text, counts):
     assert summary.grounding == Grounding(faults=(REASON,), **counts)
 
 
+@pytest.mark.parametrize("n_words", [20, 40])
+def test_a_correction_that_is_long_or_said_already_is_not_taken(n_words):
+    rewriter = Correcting(lambda _: f"{SENTENCES[0]} {UNSUPPORTED}")
+    rewriter.corrected = SENTENCES[0] if n_words == 40 else "The lamp went out. " * 20
+    rewriter.corrected = rewriter.corrected.replace(". ", " and ").strip()
+    (summary,) = TwoStageSummarizer(rewriter).summarize(GROUPS[:1], budget_of(n_words))
+    assert summary.grounding.corrected == 0
+    check_summary(summary, budget_of(n_words))
+
+
 @pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
 def test_a_summary_of_which_nothing_is_left_falls_back():
     (summary,) = summarized(UNSUPPORTED, GROUPS[0], unsupported="drop")
     assert (summary.kind, summary.grounding) == ("extractive_fallback", None)
     assert summary.usage == Usage(llm_calls=1, fallbacks=1)
+
+
+class Correcting(RewriterOf):
+    """Corrects each sentence in the same way; `asked` has the claims."""
+
+    def correct(self, claims, resources):
+        self.asked = claims
+        return [Rewrite(self.corrected, self.usage, key=f"key {i}") for i in range(len(claims))]
+
+
+@pytest.mark.parametrize(
+    ("corrected", "outcome", "text"),
+    [
+        (SENTENCES[1], "corrected", SENTENCES[1]),
+        ("In May, the lamp went out.", "replaced", SENTENCES[1]),
+        (None, "replaced", SENTENCES[1]),
+    ],
+)
+def test_a_model_is_asked_once_to_correct_a_sentence(corrected, outcome, text):
+    rewriter = Correcting(lambda _: f"{SENTENCES[0]} {UNSUPPORTED}")
+    rewriter.corrected = corrected
+    (summary,) = TwoStageSummarizer(rewriter).summarize(GROUPS[:1], budget_of(99))
+    assert summary.text == f"{SENTENCES[0]} {text}"
+    assert summary.grounding == Grounding(supported=1, faults=(REASON,), **{outcome: 1})
+    assert summary.usage == Usage(llm_calls=2)
+    assert summary.completions == ("key 0",)
+    ((sentence, fault, sources),) = rewriter.asked
+    assert (sentence, fault) == (UNSUPPORTED, REASON)
+    assert SENTENCES[1] in sources
 
 
 def test_names_of_documents_that_the_model_read_are_known():
