@@ -69,7 +69,7 @@ def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
     try:
         return read(level)
     except ValueError:
-        words = "top, documents or chunks"
+        words = "top, documents, sections or chunks"
         raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
 
 
@@ -85,7 +85,7 @@ Text = Annotated[str, MinLen(1)]
 Count = Annotated[int, Ge(1)]
 Score = Annotated[float, Ge(0), Le(1)]
 Seconds = Annotated[float, Gt(0)]
-Level = int | Literal["top", "documents", "chunks"]
+Level = int | Literal["top", "documents", "sections", "chunks"]
 OneLevel = Annotated[Level, Checked(_levels)]
 
 
@@ -171,7 +171,7 @@ class SearchSettings:
         Checked(_levels),
         Help(
             "N|WORD",
-            "Level to search: a number (0 for the chunks), or top, documents or chunks. "
+            "Level to search: a number (0 for the chunks), or top, documents, sections or chunks. "
             "May be repeated. By default the mode decides.",
         ),
     ] = None

@@ -227,7 +227,7 @@ def plot_map(
     Parameters
     ----------
     index : HierarchicalIndex
-    level : int or {"top", "documents", "chunks"}, optional
+    level : int or {"top", "documents", "sections", "chunks"}, optional
         Level of the parents that colour the points; the 8 parents with most points get a colour.
         By default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int

@@ -1,20 +1,30 @@
 """The option `level`: parsing, checks, and the nodes of levels."""
 
+import json
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
+from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.search import cuts
 from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters, Prefilter
+from hierindex.store.filters import Filters, Prefilter, having
 from hierindex.store.snapshot import Snapshot, once
 
-Word = Literal["top", "documents", "chunks"]
+Word = Literal["top", "documents", "sections", "chunks"]
 Level = int | Word
 WORDS: tuple[Word, ...] = get_args(Word)
-DOCUMENTS: Word = "documents"  # nodes of several levels
+ACROSS = {"documents", "sections"}  # words for nodes of several levels
 WITH_LEVEL = ("level", "traversal")
+
+
+class Cut(NamedTuple):
+    """The nodes of one or several levels, as restrictions for `Search.best`."""
+
+    filters: Filters
+    highest_of: frozenset[str] | None = None
 
 
 def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
@@ -36,8 +46,10 @@ def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
     one_of = f"a whole number, one of {', '.join(WORDS)}, or a sequence of them"
     require(are_known, "level", one_of, level)
     distinct: set[Level] = {0 if each == "chunks" else each for each in levels}
-    if len(distinct) > 1 and DOCUMENTS in distinct:
-        raise InputError(f"level 'documents' cannot be combined with others, got {list(levels)}.")
+    if len(distinct) > 1 and distinct & ACROSS:
+        raise InputError(
+            f"level 'documents' or 'sections' cannot be combined with others, got {list(levels)}."
+        )
     return tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
 
 
@@ -47,7 +59,7 @@ def check_mode(mode: str, levels: Sequence[Level]) -> None:
         raise InputError(f"level needs mode {' or '.join(WITH_LEVEL)}, got mode {mode!r}.")
     if mode == "level" and not levels:
         raise InputError("mode 'level' needs a level; pass level=0 (--level 0) for the chunks.")
-    if mode == "traversal" and (len(levels) > 1 or DOCUMENTS in levels):
+    if mode == "traversal" and (len(levels) > 1 or not ACROSS.isdisjoint(levels)):
         raise InputError(
             f"mode 'traversal' takes one number, top or chunks as level, got {list(levels)}; "
             "omit mode."
@@ -64,7 +76,8 @@ def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     LevelError
         If the tree does not have the level.
     """
-    return frozenset(snapshot.ids(cut_of(snapshot, levels_of(level)), Prefilter()))
+    cut = cut_of(snapshot, levels_of(level))
+    return frozenset(snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
 
 
 def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
@@ -83,24 +96,37 @@ def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
     return found
 
 
-def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Filters:
-    """Return the filters of the nodes of these levels.
+def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
+    """Return the cut that contains the nodes of these levels.
 
     Raises
     ------
     LevelError
         If there is a tree and it lacks one of the levels.
     """
-    if not snapshot.exists or DOCUMENTS not in levels:
-        return cuts(numbers(snapshot, levels))
-    documents, lacking = documents_lacking_a_node(snapshot)
-    if lacking:
+    if not snapshot.exists or ACROSS.isdisjoint(levels):
+        return Cut(cuts(numbers(snapshot, levels)))
+    if "documents" in levels:
+        documents, lacking = documents_lacking_a_node(snapshot)
+        if lacking:
+            raise LevelError(
+                f"level 'documents' needs a summary of each document, which {lacking} of "
+                f"{documents} lack; build with method semantic or document, or use "
+                f"{_others(snapshot)}."
+            )
+        return Cut(Filters((WHOLE,)))
+    of_sections = summaries_of_sections(snapshot)
+    if of_sections is None:
         raise LevelError(
-            f"level 'documents' needs a summary of each document, which {lacking} of {documents} "
-            "lack; build with method semantic or document, or use top, chunks or a level from 0 "
-            f"to {snapshot.highest_level()}."
+            "level 'sections' needs documents with headings, and no chunk of the index is in a "
+            f"section; use {_others(snapshot)}."
         )
-    return Filters((WHOLE,))
+    return Cut(Filters(), of_sections)
+
+
+def _others(snapshot: Snapshot) -> str:
+    """Return the levels that every index has."""
+    return f"top, chunks or a level from 0 to {snapshot.highest_level()}"
 
 
 @once
@@ -112,3 +138,34 @@ def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
     documents = {*pc.list_flatten(rows["documents"]).unique().to_pylist()}
     whole = {*rows["whole_document"].unique().to_pylist()}
     return len(documents), len(documents - whole)
+
+
+@once
+def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
+    """Return the ids of the summaries of sections and subsections; None without sections.
+
+    All chunks under such a summary are of one document. They are of one section, or share more
+    titles than all chunks of the document that are in a section. Cached: reads the metadata of all
+    nodes in sections.
+    """
+    columns = ("id", "level", "documents", "metadata")
+    rows = snapshot.select(*columns, where=having(SECTION)).to_pylist()
+    sections = defaultdict[str, set[str]](set)  # of the chunks, by document
+    summaries = list[tuple[str, str, str, bool]]()
+    for row in rows:
+        metadata, document = json.loads(row["metadata"]), row["documents"][0]
+        section = metadata.get(SECTION)
+        if not section or not isinstance(section, str):
+            continue
+        if row["level"] == 0:
+            sections[document].add(section)
+        elif len(row["documents"]) == 1:
+            summaries.append((row["id"], document, section, SECTIONS not in metadata))
+    if not sections:
+        return None
+    shared = {document: shared_section(of) for document, of in sections.items()}
+    return frozenset(
+        node_id
+        for node_id, document, section, is_one in summaries
+        if is_one or len(section) > len(shared.get(document, ""))
+    )

@@ -285,7 +285,8 @@ class Retrieval:
                 return best_of_documents(search, n, n_documents=self.n_documents or N_DOCUMENTS)
             case "collapsed":
                 return search.best(n)
-        return search.best(n, cut_of(search.snapshot, self.levels or (0,)))
+        cut = cut_of(search.snapshot, self.levels or (0,))
+        return search.best(n, cut.filters, highest_of=cut.highest_of)
 
 
 KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}

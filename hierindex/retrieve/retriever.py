@@ -127,9 +127,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
         Levels to search: a number, 0 or "chunks" for the chunks, "top" for the highest level,
-        or "documents" for the summary of each document; see Notes. In mode "level", numbers,
-        "chunks" and "top" can be combined in a sequence. A node that was promoted to a higher level
-        belongs to both.
+        "documents" for the summary of each document, or "sections" for the highest node of each
+        section; see Notes. In mode "level", numbers, "chunks" and "top" can be combined in a
+        sequence. A node that was promoted to a higher level belongs to both.
     top_k : int, optional
         Maximum number of results; by default 10, for an outline 20.
     token_budget : int, optional
@@ -175,7 +175,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     Notes
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
-    document; it may be a chunk.
+    document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all of one
+    section, or share more titles than all chunks of their document do; chunks under no such node
+    belong to the level themselves.
 
     The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
     `SimilarityPostprocessor`:

@@ -59,10 +59,13 @@ class Search:
         n: int,
         *within: Part,
         among: Sequence[str] | None = None,
+        highest_of: frozenset[str] | None = None,
     ) -> list[Found]:
         """Return at most n nodes, best first, that pass the filters and are in all given parts.
 
-        `among` restricts the search to the nodes with these ids.
+        `among` restricts the search to the nodes with these ids. `highest_of` restricts it to
+        chunks and to the summaries with these ids, without those that have a parent among these
+        summaries.
         """
         in_context = self.by == "context"
         if not self.snapshot.exists or (among is not None and not among):
@@ -71,6 +74,7 @@ class Search:
             self.filters_within(*within),
             among,
             partial_summaries=self.partial_summaries,
+            highest_of=highest_of,
             columns=COLUMNS if in_context else NODE_COLUMNS,
         )
         if in_context:

@@ -236,7 +236,7 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
     Parameters
     ----------
     snapshot : Snapshot
-    level : int or {"top", "documents", "chunks"}
+    level : int or {"top", "documents", "sections", "chunks"}
         Level of the parents.
     n : int
         Maximum number of points; never more than 2,000.

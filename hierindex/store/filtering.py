@@ -78,6 +78,8 @@ class Scope:
         The filters on a summary itself; None if summaries are filtered like chunks.
     outside : set of str
         Ids of the summaries that fail because of the chunks under them.
+    highest_of : set of str, optional
+        Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
     columns : tuple of str
         Columns to return, including those that the filters read.
     """
@@ -87,6 +89,7 @@ class Scope:
     where: Prefilter = EVERY_ROW
     of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
+    highest_of: frozenset[str] | None = None
     columns: tuple[str, ...] = ()
 
     def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
@@ -103,6 +106,11 @@ class Scope:
         )
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
+        of = self.highest_of
+        if of is not None:
+            may_pass = row["level"] == 0 or row["id"] in of
+            if not may_pass or not of.isdisjoint(row["parent_ids"]):
+                return False
         if self.filters is None:
             return True
         if row["level"] == 0 or self.of_node is None:

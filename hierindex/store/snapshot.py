@@ -20,6 +20,7 @@ from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
 from hierindex.store.filtering import FILTERED, Scope, passing
 from hierindex.store.filters import (
+    ANYTHING,
     CHUNKS,
     END_CHUNKS,
     EVERY_ROW,
@@ -321,19 +322,22 @@ class Snapshot:
         *,
         where: Prefilter = EVERY_ROW,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
         """Return the rows that pass filters, have one of the ids and meet a condition, if given.
 
-        The table must exist.
+        See `Scope` for `highest_of`. The table must exist.
         """
         scope = passing(self, filters, partial=partial_summaries)
         where = scope.where & where
         if node_ids is not None:
             where &= by_ids(node_ids)
+        if highest_of is not None:
+            where &= ANYTHING
         read = () if where.exact else FILTERED  # by the filters, in Python
         columns = tuple(dict.fromkeys((*columns, *read)))
-        return replace(scope, where=where, columns=columns)
+        return replace(scope, where=where, highest_of=highest_of, columns=columns)
 
     def nodes(
         self,

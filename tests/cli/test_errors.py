@@ -82,7 +82,7 @@ def test_a_line_that_cannot_be_read_is_one_sentence(run, folder, line, named) ->
 
 
 WHOLE, MODES = "a whole number", "auto, collapsed, level, traversal or document"
-LEVELS = f"{WHOLE}, top, documents or chunks"
+LEVELS = f"{WHOLE}, top, documents, sections or chunks"
 ADDRESS = "a URL such as http://localhost:8000/v1"
 WRONG = [
     ("top_k", "0", "at least 1", "0"),

@@ -31,7 +31,7 @@ outline log.md --index i --budget 200 --question bridge --json
 query 'Who did not vote?' --index i
 query 'Who did not vote?' --index i --json
 query 'Who did not vote?' --index i --level documents --by dense --json
-query 'Who did not vote?' --index i --level 1 --top-k 3 --json
+query 'Who did not vote?' --index i --level sections --top-k 3 --json
 query 'Who did not vote?' --index i --where file_name~l --where file_name!=log.md --json
 query 'Who did not vote?' --index i --token-budget 300 --min-score 0 --json
 query 'Who won the election in Paris?' --index i --fail-if-refused --json

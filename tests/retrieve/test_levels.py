@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ from hierindex import (
 )
 from hierindex.errors import LevelError
 from hierindex.export import to_langchain_documents
+from hierindex.node import shared_section
 
-WORDS = ("top", "documents", "chunks")
+WORDS = ("top", "documents", "sections", "chunks")
 QUESTION = "the lamp of the harbour met the gate"
 ALL = {"top_k": 1000, "token_budget": None}
 
@@ -75,8 +77,25 @@ class Meant:
         children = [c.node_id for c in self.by_id[node_id].child_nodes or ()]
         return [c for child in children for c in self._under(child)] if children else [node_id]
 
+    def _values(self, chunks):
+        documents = {record(self.by_id[c]).documents for c in chunks}
+        return documents, [self.by_id[c].metadata.get("section", "") for c in chunks]
+
+    def _is_of_a_section(self, node_id):
+        named, sections = self._values(self.chunks[node_id])
+        if len(named) > 1 or not all(sections):
+            return False
+        chunks = [i for i in self.by_id if self.is_chunk[i] and self._values([i])[0] == named]
+        everywhere = filter(None, self._values(chunks)[1])
+        return len({*sections}) == 1 or shared_section(sections) != shared_section(everywhere)
+
     def _without_a_parent_in(self, ids, there):
         return {i for i in there if ids.isdisjoint(p for p, _ in record(self.by_id[i]).parents)}
+
+    def sections(self):
+        parts = {i for i in self.by_id if not self.is_chunk[i] and self._is_of_a_section(i)}
+        chunks = {i for i in self.by_id if self.is_chunk[i]}
+        return self._without_a_parent_in(parts, parts | chunks)
 
     def documents(self):
         there = set()
@@ -100,11 +119,25 @@ def at(index, level, **options):
 
 def test_words_mean_what_they_say(index) -> None:
     meant = Meant(index.store.get_nodes())
-    for word in ("top", "documents"):
+    for word in ("top", "documents", "sections"):
         assert set(at(index, word)) == getattr(meant, word)(), word
     assert set(at(index, "chunks")) == set(at(index, 0))
     highest = index.store.snapshot().highest_level()
     assert at(index, "top") == at(index, highest)
+
+
+def test_a_section_is_one_node_and_what_is_in_none_is_found(index) -> None:
+    found = index.as_retriever(level="sections", **ALL).retrieve(QUESTION)
+    sections = [node.metadata.get("section") for node in found]
+    assert max(record(node.node).level for node in found) > 0
+    assert sections.count(None) == 1  # the note
+    assert {s.split(" › ")[1] for s in sections if s and " › " in s} == {
+        f"On {topic}" for topic in ("lamp", "oil", "wick", "harbour", "keel")
+    }
+    meant = Meant(index.store.get_nodes())
+    for word in ("documents", "sections"):
+        under = [chunk for i in at(index, word) for chunk in meant.chunks[i]]
+        assert sorted(under) == sorted(i for i in meant.by_id if meant.is_chunk[i]), word
 
 
 @pytest.mark.spread
@@ -137,23 +170,26 @@ def test_filters_are_evaluated_on_the_chunks_of_the_same_nodes(index, word) -> N
     ("kind", "seed"), [(SemanticHierarchy, 3), (RaptorHierarchy, 0), (DocumentHierarchy, 0)]
 )
 def test_words_mean_the_tree_of_today(tmp_path, kind, seed) -> None:
+    """Through edits of documents with and without headings."""
     for texts in history(seed, 1):
         check(built(documents(texts), tmp_path, kind))
 
 
 def check(index) -> None:
     meant = Meant(index.store.get_nodes())
-    there = meant.documents()
-    if {name for i in meant.by_id for name in meant.of(i)} > {
-        n for i in there for n in meant.of(i)
-    }:
-        with pytest.raises(LevelError, match="level 'documents' needs"):
-            at(index, "documents")
-    else:
-        found = {*at(index, "documents")}
-        assert found <= there
-        texts = ({meant.by_id[i].text for i in ids} for ids in (found, there))
-        assert len({*map(frozenset, texts)}) == 1  # copies are one
+    for word in ("documents", "sections"):
+        there = getattr(meant, word)()
+        named = {name for i in there for name in meant.of(i)}
+        lacking = {name for i in meant.by_id for name in meant.of(i)} - named
+        headings = any(node.metadata.get("section") for node in meant.by_id.values())
+        if (lacking and word == "documents") or (not headings and word == "sections"):
+            with pytest.raises(LevelError, match=f"level '{word}' needs"):
+                at(index, word)
+        else:
+            found = {*at(index, word)}
+            assert found <= there, word
+            texts = ({meant.by_id[i].text for i in ids} for ids in (found, there))
+            assert len({*map(frozenset, texts)}) == 1, word  # copies are one
 
 
 def test_words_mean_what_a_deletion_left(tmp_path) -> None:
@@ -164,8 +200,13 @@ def test_words_mean_what_a_deletion_left(tmp_path) -> None:
     after = {word: set(at(index, word)) for word in WORDS}
     meant = Meant(index.store.get_nodes())
     assert after["top"] == meant.top()
+    assert after["sections"] == meant.sections() < before["sections"]
     assert after["documents"] == meant.documents() < before["documents"]
     assert len(after["documents"]) == 2
+    section = next(i for i in after["sections"] if not meant.is_chunk[i])
+    index.store.delete_nodes([section])
+    children = {child.node_id for child in meant.by_id[section].child_nodes}
+    assert set(at(index, "sections")) == after["sections"] - {section} | children
     index.store.delete_nodes(list(after["documents"])[:1])
     with pytest.raises(LevelError, match="each document, which 1 of 2 lack"):
         at(index, "documents")
@@ -182,9 +223,9 @@ def test_a_word_for_which_there_is_nothing_is_one_sentence(tmp_path) -> None:
         lambda word: index.as_query_engine(level=word),
         lambda word: to_langchain_documents(index, word),
     ]
-    for ask in asks:
-        with pytest.raises(LevelError, match=r"^level 'documents' needs .*; [^.]*0 to \d+\.$"):
-            ask("documents")
+    for ask, word in zip(asks, cycle(["documents", "sections"]), strict=False):
+        with pytest.raises(LevelError, match=rf"^level '{word}' needs .*; [^.]*0 to \d+\.$"):
+            ask(word)
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -60,7 +60,7 @@ class Search(Endpoint):
 
     query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
     level: Annotated[
-        OneLevel, Field(description="A number from 0, or chunks, documents or top.")
+        OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
     ] = 0
     where: Where = None
     limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
