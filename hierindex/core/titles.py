@@ -9,6 +9,7 @@ from math import log
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED, stemmer_of
 
 MAX_TITLE = 60  # characters
+CUT = " \u2026"  # at the end of a title of first words
 FEW = 24  # titles; in larger groups, a phrase of one title has less weight
 CONTRAST = 1.5  # least ratio of a word's share of the group's titles to its share of the siblings'
 COVERED = 0.3  # weight of a title that the name covers already

@@ -15,11 +15,10 @@ import numpy as np
 from hierindex.core.arguments import Ints1d
 from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of, name_of
-from hierindex.core.titles import first_words, topic_names
+from hierindex.core.titles import topic_names
 from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted, units_of
-from hierindex.retrieve.named import titles_of_documents
 from hierindex.retrieve.outline import name_of_part, outline
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.search import Search
@@ -30,13 +29,11 @@ from hierindex.summarize.summary import Budget
 from hierindex.text.display import displayed, percent
 from hierindex.text.sentences import Sentence, tokens
 
-CUT = " \u2026"  # at the end of first words
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
 SENTENCES_PER_QUOTE = 4  # of a part
 UNTITLED_PART = 1 / 8  # of the text of a document without headings
-MOST_TITLES = 70  # characters of the titles of a group
 
 BLOCKS = 240  # in a column
 FEW = 24  # parts of the text, which have room for words
@@ -66,14 +63,10 @@ def overview_parts(
     units: Sequence[Unit],
     weights: Sequence[float],
     snapshot: Snapshot | None,
-    titles: Mapping[str, str] | None = None,
     *,
     are_shares: bool,
 ) -> list[OverviewPart]:
-    """Return the parts of an overview in order, from the nodes, their units and their weights.
-
-    The `titles` of documents are read if they are not given.
-    """
+    """Return the parts of an overview in order, from the nodes, their units and their weights."""
     weight = {k: weights[k] for k in dict.fromkeys(unit.node for unit in units)}
     runs = _runs(nodes, weight, are_shares)
     run_of = {k: i for i, run in enumerate(runs) for k in run}
@@ -83,7 +76,10 @@ def overview_parts(
     }
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
-    names = _names(nodes, {i: units[each[0]] for i, each in best.items()}, snapshot, titles)
+    names = {i: name_of_part(nodes[units[each[0]].node]) for i, each in best.items()}
+    documents = {document for node in nodes for document in node.documents}
+    if len({*names.values()}) == len(documents) == 1:
+        names = dict.fromkeys(names, "")  # the document's
     if snapshot and not any(names.values()):
         names = dict(enumerate(_topics([[nodes[k] for k in run] for run in runs], snapshot)))
     for i, all_of in best.items():
@@ -114,12 +110,8 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
-    leads = [
-        _lead(
-            _unsaid(part.name, units[part.best[0]]), part.weight if shares and part.name else None
-        )
-        for part in parts
-    ]
+    has_shares = shares and any(part.name for part in parts)
+    leads = [_lead(part.name, part.weight if has_shares else None) for part in parts]
 
     def most(part: OverviewPart) -> int:
         return max(
@@ -172,31 +164,6 @@ def _runs(nodes: Sequence[Node], weight: Mapping[int, float], are_shares: bool) 
     return parts
 
 
-def _names(
-    nodes: Sequence[Node],
-    first: Mapping[int, Unit],
-    snapshot: Snapshot | None,
-    titles: Mapping[str, str] | None,
-) -> dict[int, str]:
-    """Return the names of parts, given the first sentence of each, "" without headings.
-
-    A group of documents is called by titles of documents, the quoted one first.
-    """
-    named = {i: nodes[unit.node] for i, unit in first.items()}
-    names = {i: name_of_part(node) for i, node in named.items()}
-    if len({document for node in named.values() for document in node.documents}) == 1:
-        return names if len({*names.values()}) > 1 else dict.fromkeys(names, "")
-    quoted_from = {i: unit.quote.source for i, unit in first.items()}
-    documents = {span.document for span in quoted_from.values() if span}
-    if titles is None:
-        titles = titles_of_documents(snapshot, [*documents]) if snapshot else {}
-    return {
-        i: _titles(node, titles.get(span.document, "") if (span := quoted_from[i]) else "")
-        or names[i]
-        for i, node in named.items()
-    }
-
-
 def _topics(parts: Sequence[Sequence[Node]], snapshot: Snapshot) -> list[str]:
     """Return names for the parts of a document from the phrases of their chunks."""
     order = reading_order(snapshot)
@@ -209,31 +176,6 @@ def _topics(parts: Sequence[Sequence[Node]], snapshot: Snapshot) -> list[str]:
     return topic_names(
         [*texts.values()], [[position[i] for i in part if i in position] for part in ids]
     )
-
-
-def _titles(node: Node, first: str) -> str:
-    """Return some titles of a group's documents: `first`, then those with most words of its name.
-
-    The result is empty for a single document, and for documents that are called by their files.
-    """
-    titles = {title: None for title in node.titles if " " in title and title != first}
-    if len(node.documents) == 1 or not (first or titles):
-        return ""
-    words = {*tokens(node.title.lower())}
-    others = sorted(titles, key=lambda title: -len(words.intersection(tokens(title.lower()))))
-    first, *others = filter(None, [first, *others])
-    shown = [first_words(first, MOST_TITLES)]
-    for title in others:
-        if len("; ".join([*shown, title])) <= MOST_TITLES:
-            shown.append(title)
-    n_more = len(node.documents) - len(shown)
-    return "; ".join(shown) + f" and {n_more:,} more" * (n_more > 0)
-
-
-def _unsaid(name: str, unit: Unit) -> str:
-    """Return a name, "" if it is the beginning of a sentence, as of chunks without headings."""
-    beginning, cut, _ = name.partition(CUT)
-    return "" if cut and unit.text.startswith(beginning) else name
 
 
 def _lead(name: str, share: float | None) -> str:
@@ -359,7 +301,7 @@ def _quotes(snapshot: Snapshot, titles: Mapping[str, str]) -> tuple[list[dict[st
     )
     nodes, shares = [node for node, _ in found], [share for _, share in found]
     units = [unit for unit in units_of(nodes) if unit.kind != "about"]
-    parts = overview_parts(nodes, units, shares, snapshot, titles, are_shares=True)
+    parts = overview_parts(nodes, units, shares, snapshot, are_shares=True)
     parts.sort(key=WEIGHT, reverse=True)
     quotes = list[dict[str, Any]]()
     for part in parts[:QUOTES]:
@@ -368,7 +310,7 @@ def _quotes(snapshot: Snapshot, titles: Mapping[str, str]) -> tuple[list[dict[st
         if source := unit.quote.source:
             about = {
                 "node": node.id,
-                "name": part.name or name_of_part(node),
+                "name": part.name or name_of_part(node) or node.title,
                 "share": part.weight,
                 "text": " ".join(displayed(unit.text).split()),
                 "title": titles.get(source.document, ""),

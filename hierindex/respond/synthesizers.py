@@ -56,7 +56,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     part in reading order its name, its share of the text if the nodes are an outline, and its best
     sentence, as in "Weather (50%): It rained all week. [1]". A part is a node. If all nodes are of
     one document, consecutive ones with the same heading are one part, which has a sentence for each
-    tenth of the text, up to three. A group of documents is named by titles of its documents. If not
+    tenth of the text, up to three. If not
     all parts fit, those with the smallest shares are only named. For a single node, the overview
     continues with the following sentences and the titles of its children. An outline is always an
     overview.

@@ -11,6 +11,7 @@ from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.forest import select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
+from hierindex.core.titles import CUT
 from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
@@ -151,9 +152,9 @@ def _count_tokens(texts: Sequence[str]) -> Ints1d:
 def name_of_part(node: Node) -> str:
     """Return a node's title, or for a part of a document without a title the heading above it.
 
-    Without a heading, it is the document's name.
+    Without a heading, it is the document's name. First words are no title.
     """
-    title = " ".join(node.title.split())
+    title = "" if node.title.endswith(CUT) else " ".join(node.title.split())
     sections = [span.section for span in node.citations]
     headings = {each for section in sections for each in titles_of(section)}
     first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple, Self
 
 from hierindex.core.titles import (
+    CUT,
     MAX_TITLE,
     first_words,
     group_names,
@@ -277,7 +278,7 @@ def _first_words(node: Node) -> str:
     text = " ".join((next(telling, "") or node.text).split())
     if len(text) <= MAX_TITLE:
         return text
-    return f"{first_words(text, MAX_TITLE - 2).rstrip(' ,:;')} …"
+    return first_words(text, MAX_TITLE - len(CUT)).rstrip(" ,:;") + CUT
 
 
 def _sizes_of_sections(chunks: Chunks) -> Counter[tuple[str, str]]:
