@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hierindex.node import TITLE, Node, Quote, Span
 from hierindex.respond.answer import Citation, Passage
 from hierindex.store.rows import DATE, PEOPLE
+from hierindex.summarize.extractive import DEPENDS
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 from hierindex.unsafe import beginning
@@ -144,9 +145,10 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
 def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
     """Return the first and last unit of the passage around the unit `best`.
 
-    The passage is the whole block if it has at most 60 words, otherwise some of its sentences. If
-    it has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the text
-    that follows.
+    The passage is the whole block if it has at most 60 words, otherwise some of its sentences. The
+    sentence before one that depends on it is added, as before "It is one, too." If the passage has
+    fewer than 30 words, neighbouring whole blocks are added. A title is extended by the text that
+    follows.
     """
 
     def words(first: int, last: int) -> int:
@@ -171,6 +173,8 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
     of_block = [i for i, unit in enumerate(units) if unit.block == units[best].block]
     whole = of_block[0], of_block[-1]
     first, last = whole if fits(*whole) else (best, best)
+    while first > 0 and DEPENDS.match(units[first].text) and fits(first - 1, last):
+        first -= 1
     grows = True
     while grows and words(first, last) < SHORTEST:
         grows = False

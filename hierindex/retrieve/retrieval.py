@@ -214,7 +214,7 @@ class Retrieval:
             outlined = self._outlined(search, choice)
             shares = {node.id: share for node, share in outlined}
             return Retrieved(question, snapshot, outlined, choice.why, shares)
-        why, documents = (None, None) if self.levels else (choice.why, choice.documents)
+        why, documents, within = choice.why, choice.documents, search
         if self._others and not documents:
             return Retrieved(question, snapshot, [], why)
         if documents:
@@ -223,12 +223,14 @@ class Retrieval:
                 passes = " that passes the filters" if self._filters else ""
                 why = f"{OF_OTHERS}Nothing in {shortened(documents)}{passes} answers this"
                 part = Filters((part,), "not")
-            search = replace(search, filters=search.filters_within(part))
-        found = self._found(search)
+            within = replace(search, filters=search.filters_within(part))
+        found = self._found(within)
+        if self.levels and not (found or self._others):  # summaries of groups have other text, too
+            found, within = self._found(search), search
         if self.mode == "auto":
-            found = [*title_pages(search, found), *found]
+            found = [*title_pages(within, found), *found]
         top_k = None if self.whole_documents else self.top_k or TOP_K
-        found = selected(without_copies(found, search), top_k, self.token_budget)
+        found = selected(without_copies(found, within), top_k, self.token_budget)
         return Retrieved(question, snapshot, found, why)
 
     def search(self, question: Question) -> Search:
@@ -380,7 +382,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
     of = f" of {shortened(files)}, which the question names," if files else ""
-    return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
+    searched = where if levels else "the chunks"
+    return Choice(False, f"{searched}{of} by {search.by}: {said}", files or None)
 
 
 @on_newest

@@ -304,6 +304,12 @@ def test_words_of_a_title_and_names_of_no_document_restrict_nothing(station, que
     assert answer.why.startswith("the chunks by context: ")
 
 
+def test_a_level_has_the_named_document_if_it_has_a_summary_of_it_alone(station):
+    question = "According to tm-tm.pdf.txt, what does the lamp burn?"
+    assert searched(station.ask(question, level="documents")) == {"tm-tm.pdf.txt"}
+    assert searched(station.ask(question, level="top")) == {*STATION}
+
+
 def test_another_mode_searches_all(station):
     found = station.as_retriever(level=0).retrieve("What does the lamp burn by manual.md?")
     assert len(found) == len(STATION)
