@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError, without_password
-from hierindex.models.embedder import as_embed_model
+from hierindex.models.embedder import as_embed_model, built_precision
 from hierindex.models.load import load_encoder
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS
 from hierindex.store.generations import on_newest
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hierindex.jobs.watch import Failed
     from hierindex.models.adapters import LLMLike
     from hierindex.models.embedder import EmbedLike, EmbedModel
+    from hierindex.models.openvino import Precision
     from hierindex.node import Node
     from hierindex.progress import Progress
     from hierindex.respond.answer import Answer
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from hierindex.verify import Verification
 
 _loading = Lock()
-_models = WeakValueDictionary[str, "EmbedModel"]()
-"""Loaded models by name, which indexes share while one of them is in use."""
+_models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
+"""Loaded models by name and precision, which indexes share while one of them is in use."""
 
 
 class HierarchicalIndex:
@@ -76,7 +77,7 @@ class HierarchicalIndex:
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
-        self._loaded = dict[str, "EmbedModel"]()  # at most one, also of copies
+        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one, also of copies
 
     def __repr__(self) -> str:
         """Return the address, without a password."""
@@ -219,13 +220,14 @@ class HierarchicalIndex:
         """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
-        name = self.table.snapshot().maker().embed_model
+        maker = self.table.snapshot().maker()
+        made_with = maker.embed_model, built_precision(maker.embed_settings)
         with _loading:
-            if name not in self._loaded:
+            if made_with not in self._loaded:
                 self._loaded.clear()
-                self._loaded[name] = _models.get(name) or _load(name)
-                _models[name] = self._loaded[name]
-            return self._loaded[name]
+                self._loaded[made_with] = _models.get(made_with) or _load(*made_with)
+                _models[made_with] = self._loaded[made_with]
+            return self._loaded[made_with]
 
     @property
     def settings(self) -> "StoredSettings":
@@ -409,9 +411,9 @@ class HierarchicalIndex:
         -------
         dict
             `generation`; the number of `documents`; `levels`, a list of dicts of `level`, `nodes`
-            and `tokens`; the ids of the `roots` and their `titles`; `method`, `embed_model` and
-            `summarizer`; `usage`; `stale`, the number of nodes that lost a parent or a child to a
-            deletion; and `read_in_part`, the files that were not read completely.
+            and `tokens`; the ids of the `roots` and their `titles`; `method`, `embed_model`, its
+            `precision`, and `summarizer`; `usage`; `stale`, the number of nodes that lost a parent
+            or a child to a deletion; and `read_in_part`, the files that were not read completely.
 
         Raises
         ------
@@ -819,10 +821,10 @@ class HierarchicalIndex:
         return self.table.snapshot().node_beginning(node_id)
 
 
-def _load(name: str) -> "EmbedModel":
+def _load(name: str, precision: "Precision") -> "EmbedModel":
     try:
         # The CPU backend does not import torch, which takes longer than the query.
-        return load_encoder(name, device="cpu")
+        return load_encoder(name, device="cpu", precision=precision)
     except ModelError as error:
         raise ModelError(
             f"The index was built with the embedding model {name!r}, which cannot be "

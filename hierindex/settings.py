@@ -109,6 +109,14 @@ class TreeSettings:
             "bundled all-MiniLM-L6-v2.",
         ),
     ] = None
+    precision: Annotated[
+        Literal["bfloat16", "float32"],
+        Help(
+            "NAME",
+            "Precision of the embedding model on a CPU: bfloat16 (float32 if the processor lacks "
+            "it) or float32.",
+        ),
+    ] = "bfloat16"
     chunk_size: Annotated[
         Annotated[int, Ge(16)] | None,
         Help("N", "Maximum tokens of a chunk. By default the embedding model's window."),

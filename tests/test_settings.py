@@ -127,6 +127,7 @@ def test_other_variables_are_none_of_ours(monkeypatch):
 def test_every_field_can_be_set_everywhere(folder, monkeypatch):
     values = {
         "method": "raptor",
+        "precision": "float32",
         "embed_model": "m",
         "summarizer": "s",
         "chunk_size": 16,

@@ -1,5 +1,6 @@
 """An updated index equals a fresh build of its documents, and pays for changes alone."""
 
+import json
 import os
 import re
 import sqlite3
@@ -37,6 +38,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
     Skipped,
+    load_embed_model,
 )
 from hierindex.cache import cache_file
 from hierindex.errors import InputError, ModelError, SourceError
@@ -229,6 +231,30 @@ def test_a_report_prints_as_a_short_block(index, folder):
     assert lines[2] == "skipped files: 1"
     assert re.fullmatch(r"nodes that were grouped: \d+ of level 0, .*\d of level \d", lines[3])
     assert str(index.update()).endswith("nodes that were grouped: none")
+
+
+def test_the_precision_is_remembered(folder, tmp_path):
+    model, others = (load_embed_model(precision=each) for each in ("float32", "bfloat16"))
+    uri = tmp_path / "index"
+    built(folder, uri, SemanticHierarchy(model))
+    (folder / "new.txt").write_text(text_of("new"))
+    opened = HierarchicalIndex.open(uri)
+    assert counts(opened.update()) == (1, 0, 0, 0, 3)
+    assert opened.embed_model.precision == model.precision
+    fresh = built(folder, tmp_path / "fresh", SemanticHierarchy(model))
+    assert as_plain(opened) == as_plain(fresh)
+
+    asked = HierarchicalIndex.open(uri, others)
+    found, again = (each.as_retriever().retrieve("Who is new?") for each in (opened, asked))
+    assert [node.id_ for node in found] == [node.id_ for node in again]
+    (folder / "new.txt").write_text(text_of("newer"))
+    assert counts(asked.update()) == (0, 1, 0, 0, 3)
+    assert asked.verify().ok
+    (folder / "last.txt").write_text(text_of("last"))
+    asked.update(hierarchy=SemanticHierarchy(others))
+    asked.regrow(SemanticHierarchy(others))
+    said = {node.maker.embed_settings for node in asked.store.snapshot().nodes()}
+    assert [json.loads(settings)["precision"] for settings in said] == [model.precision]
 
 
 class TestSources:

@@ -36,7 +36,8 @@ DryRun = Annotated[
 
 
 @options.with_settings(
-    f"method embed_model summarizer {WRITING} prompt unsupported chunk_size max_levels seed"
+    f"method embed_model precision summarizer {WRITING} prompt unsupported chunk_size max_levels"
+    " seed"
 )
 def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],

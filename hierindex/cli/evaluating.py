@@ -21,7 +21,7 @@ Data = Annotated[
 ]
 
 
-@options.with_settings("embed_model chunk_size")
+@options.with_settings("embed_model precision chunk_size")
 def evaluate(
     data: Data,
     *,
@@ -94,7 +94,7 @@ def evaluate(
             against=against,
             limit=limit,
             index=index,
-            embed_model=hierindex.load_embed_model(model),
+            embed_model=hierindex.load_embed_model(model, precision=settings.precision),
             chunk_size=settings.chunk_size,
             progress=progress,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
 from hierindex.jobs.settings import BY_METHOD
-from hierindex.models.load import DEFAULT_EMBED_MODEL
+from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import PROMPTS, LLMRewriter
@@ -40,8 +40,9 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
     """Return the hierarchy described by the settings, with its models loaded."""
     summarizer = _summarizer(settings)
     name = settings.embed_model or DEFAULT_EMBED_MODEL
+    is_exact = settings.precision == "float32"
     return BY_METHOD[settings.method](  # by name, the model is loaded once sources are checked
-        embed_model=name,
+        embed_model=load_embed_model(name, precision="float32") if is_exact else name,
         summarizer=summarizer,
         max_levels=settings.max_levels,
         seed=settings.seed,

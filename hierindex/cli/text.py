@@ -208,10 +208,11 @@ def described(info: dict[str, Any]) -> str:
     """Format the description of an index."""
     named = zip(info["roots"][:5], info["titles"], strict=False)
     roots = ", ".join(f"{node_id[:12]} ({title})" for node_id, title in named)
+    precision = f" in {info['precision']}" if info["precision"] else ""
     lines = [
         f"{counted(info['documents'], 'document')}, method {info['method']}, "
         f"summaries {info['summarizer']}, generation {info['generation']}",
-        f"embedding model {info['embed_model']}",
+        f"embedding model {info['embed_model']}{precision}",
         "",
         _levels(info["levels"]),
         "",

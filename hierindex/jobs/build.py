@@ -25,7 +25,7 @@ from hierindex.jobs.settings import (
     settings_in,
 )
 from hierindex.jobs.sources import Source, built, checked
-from hierindex.models.embedder import is_same_name
+from hierindex.models.embedder import built_precision, is_same_name
 from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
@@ -150,7 +150,8 @@ class UpdateOptions:
             settings, self.embed_model, self.llm, **self.llm_options
         )
         check_hierarchy(settings, hierarchy, may_differ=self.may_differ)
-        return hierarchy
+        known = settings.get("embed_settings")
+        return hierarchy.in_precision(built_precision(known)) if known else hierarchy
 
 
 def revise(

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from hierindex.errors import InputError, without_password
 from hierindex.models.adapters import LLMLike, as_llm
-from hierindex.models.embedder import APART, EmbedLike, identity, is_same_name
+from hierindex.models.embedder import APART, EmbedLike, identity, is_same_name, must_agree
 from hierindex.node import Maker
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
 from hierindex.tree.hierarchy import (
@@ -72,7 +72,7 @@ def hierarchy_of(
     settings : Mapping
         See `settings_of` and `settings_in`.
     embed_model : BaseEmbedding or callable, optional
-        By default loaded by its name.
+        By default loaded by its name; see `Hierarchy.in_precision` for the precision.
     llm : LLM or callable, optional
         The language model that wrote the summaries.
     **limits
@@ -126,6 +126,8 @@ def check_hierarchy(
 def _are_alike(key: str, was: Any, now: Any) -> bool:
     if key == "embed_model" and was:
         return is_same_name(was, now)
+    if key == "embed_settings":
+        return must_agree(was) == must_agree(now)
     return bool(was == now)
 
 

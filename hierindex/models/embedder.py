@@ -23,6 +23,7 @@ from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
 from hierindex.models.openvino import (
     OpenVinoEncoder,
+    Precision,
     encoder_of,
     n_cores,
     whole_tokenizer,
@@ -45,6 +46,7 @@ DISTINCTIVE = (  # settings of embedding models that shape vectors
     "dimensions",
     "normalize",
     "pooling",
+    "precision",
     "query_instruction",
     "text_instruction",
 )
@@ -132,14 +134,26 @@ def folder_state(name: str) -> str:
 def identity(embed_model: EmbedModel) -> str:
     """Return the settings that distinguish models of the same name, as JSON; empty if unknown.
 
-    Address, batch size, timeout, key and precision are not included, because they may differ
-    between an index and its questions: vectors in bfloat16 and float32 have a cosine of at least
-    0.999.
+    Address, batch size, timeout and key are not included, because they may differ between an index
+    and its questions. The precision is included, but may differ too.
     """
     keys = [key for key in DISTINCTIVE if key in vars(embed_model)]
     if embed_model.model_name == "unknown" and not keys:
         return ""
     return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
+
+
+def built_precision(settings: str) -> Precision:
+    """Return the precision in an `identity`; float32 if the model has no such setting."""
+    return "bfloat16" if json.loads(settings or "{}").get("precision") == "bfloat16" else "float32"
+
+
+def must_agree(settings: str) -> dict[str, Any]:
+    """Return the settings of an `identity` that must be equal for vectors to be comparable.
+
+    The precision is not among them: vectors of both precisions have a cosine of at least 0.999.
+    """
+    return {key: value for key, value in json.loads(settings or "{}").items() if key != "precision"}
 
 
 def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
@@ -160,7 +174,7 @@ def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
     if not name:  # the nodes were not built by a hierarchy
         return
     asked = model_name(embed_model)
-    built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
+    built, asks = map(must_agree, (built_by, identity(embed_model)))
     differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
     if not differing and is_same_name(name, asked):
         return

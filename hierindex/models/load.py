@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
+from hierindex.core.arguments import require
 from hierindex.errors import ModelError, extra
 from hierindex.models.embedder import EmbedModel
 from hierindex.models.export import exported_folder, quiet
@@ -15,6 +16,7 @@ from hierindex.models.openvino import (
     Card,
     OpenVinoCrossEncoder,
     OpenVinoEncoder,
+    Precision,
     Reranker,
     TorchCrossEncoder,
 )
@@ -35,6 +37,7 @@ def load_embed_model(
     name: str = DEFAULT_EMBED_MODEL,
     *,
     device: str | None = None,
+    precision: Precision = "bfloat16",
 ) -> "BaseEmbedding":
     """Load a sentence-transformers model by its name on the Hugging Face hub, or from a folder.
 
@@ -43,16 +46,19 @@ def load_embed_model(
     installed with `hierindex[multilingual]`, needs no download either, and always runs on a CPU.
 
     On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in the
-    user's cache folder. Matrix products are in bfloat16, which takes about half the time, or in
-    float32 if the processor has no bfloat16 instructions, or if the cosine of test vectors to those
-    of float32 is below 0.999. An index may be queried in either precision. On an accelerator, or if
-    it cannot be exported, a model runs on torch in float32.
+    user's cache folder. On an accelerator, or if it cannot be exported, a model runs on torch in
+    float32.
 
     Parameters
     ----------
     name : str
     device : str, optional
         Torch's name of the device; by default the accelerator that torch finds, else "cpu".
+    precision : {"bfloat16", "float32"}
+        Precision of matrix products on a CPU, "bfloat16" by default. It takes about half the time.
+        float32 is used instead if the processor has no bfloat16 instructions, or if the cosine of
+        test vectors to those of float32 is below 0.999. An index may be queried in either
+        precision.
 
     Returns
     -------
@@ -61,26 +67,32 @@ def load_embed_model(
     Raises
     ------
     InputError
-        If the extra of "multilingual" is not installed.
+        If there is no such precision, or the extra of "multilingual" is not installed.
     ModelError
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.
     """
     from hierindex.models.adapters import as_llama_index
 
-    return as_llama_index(load_encoder(name, device=device))
+    return as_llama_index(load_encoder(name, device=device, precision=precision))
 
 
-def load_encoder(name: str = DEFAULT_EMBED_MODEL, *, device: str | None = None) -> EmbedModel:
+def load_encoder(
+    name: str = DEFAULT_EMBED_MODEL,
+    *,
+    device: str | None = None,
+    precision: Precision = "bfloat16",
+) -> EmbedModel:
     """Load a model as `load_embed_model` does, but without LlamaIndex if it runs on OpenVINO.
 
     Returns
     -------
     OpenVinoEncoder or HuggingFaceEmbedding
     """
+    _check(precision)
     if name == MULTILINGUAL:
         folder = _multilingual()
-        return OpenVinoEncoder(folder, Card.read(folder).precision, name)
+        return OpenVinoEncoder(folder, Card.read(folder).at_most(precision), name)
     device = device or accelerator() or "cpu"
     source = name
     if name in BUNDLED:
@@ -94,10 +106,10 @@ def load_encoder(name: str = DEFAULT_EMBED_MODEL, *, device: str | None = None) 
     found = _exported(source, prompts_of, load)
     if not isinstance(found, Path):
         return found
-    return OpenVinoEncoder(found, Card.read(found).precision, name)
+    return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
 
 
-def load_reranker(name: str) -> Reranker:
+def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
     """Load a sentence-transformers cross-encoder by its name on the hub, or from a folder.
 
     It always runs on a CPU, on OpenVINO if it can be exported; see `load_embed_model`.
@@ -105,18 +117,27 @@ def load_reranker(name: str) -> Reranker:
     Parameters
     ----------
     name : str
+    precision : {"bfloat16", "float32"}
+        As in `load_embed_model`.
 
     Raises
     ------
+    InputError
+        If there is no such precision.
     ModelError
         If the model is neither a local folder nor available from the hub, or is not a sequence
         classification model with one label.
     """
+    _check(precision)
     load = partial(_cross_encoder, name)
     found = _exported(name, "rerank", load)
     if not isinstance(found, Path):
         return found
-    return OpenVinoCrossEncoder(found, Card.read(found).precision)
+    return OpenVinoCrossEncoder(found, Card.read(found).at_most(precision))
+
+
+def _check(precision: str) -> None:
+    require(precision in get_args(Precision), "precision", "bfloat16 or float32", precision)
 
 
 def _exported(source: str, use: str, load: Callable[[], M]) -> Path | M:

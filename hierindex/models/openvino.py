@@ -94,6 +94,10 @@ class Card:
         """Write the card to a folder."""
         (folder / CARD).write_text(json.dumps(asdict(self), indent=1), "utf-8")
 
+    def at_most(self, precision: Precision) -> Precision:
+        """Return bfloat16 if requested and if it preserves the model's results, else float32."""
+        return "float32" if precision == "float32" else self.precision
+
 
 class Exported:
     """An exported model; its graph, tokenizer and card are read on first use.

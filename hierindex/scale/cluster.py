@@ -278,7 +278,9 @@ def _made(
 
 def _loading(model: "BaseEmbedding") -> "Callable[[], BaseEmbedding]":
     """Return a function that loads a model on another machine with other folders and devices."""
-    if isinstance(model, OpenVinoEmbedding) or model.class_name() == "HuggingFaceEmbedding":
+    if isinstance(model, OpenVinoEmbedding):
+        return partial(load_embed_model, model.model_name, precision=model.precision)
+    if model.class_name() == "HuggingFaceEmbedding":
         return partial(load_embed_model, model.model_name)
     return lambda: model
 

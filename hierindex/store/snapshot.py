@@ -418,8 +418,9 @@ class Snapshot:
 def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, the models and the usage.
 
-    `titles` are the titles of the roots, in the same order. `read_in_part` lists the files that
-    were not read completely, with the omitted parts.
+    `titles` are the titles of the roots, in the same order. `precision` is the embedding model's,
+    or None if it has no such setting. `read_in_part` lists the files that were not read completely,
+    with the omitted parts.
 
     A node that passed up is counted at each level to which it belongs.
     """
@@ -446,6 +447,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
         "stale": snapshot.count(STALE),
         "method": maker.method,
         "embed_model": maker.embed_model,
+        "precision": json.loads(maker.embed_settings or "{}").get("precision"),
         "summarizer": maker.summarizer,
         "generation": snapshot.generation,
         "usage": snapshot.report().get("usage", asdict(Usage())),

@@ -39,6 +39,7 @@ from hierindex.models.embedder import (
     folder_state,
 )
 from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
+from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
 from hierindex.settings import TreeSettings
@@ -243,6 +244,15 @@ class Hierarchy(TransformComponent):
         within, across = self._groupers()
         reports = progress or self.progress
         return Recipe(self, within, across, self._summarizer, self._is_rehearsal, cache, reports)
+
+    def in_precision(self, precision: Precision) -> Self:
+        """Return the hierarchy with another precision of its embedding model, if supported."""
+        model = self.embedder.embed_model
+        if getattr(model, "precision", precision) == precision:
+            return self
+        copy = self.model_copy()
+        copy._embedder = Embedder(load_embed_model(self.embedder.name, precision=precision))
+        return copy
 
     def rehearsal(self) -> Self:
         """Return a copy that counts the requests to its rewriting model instead of sending them."""

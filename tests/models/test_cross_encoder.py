@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,6 @@ from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
 from hierindex import HierarchyRetriever, HierarchyStore, load_reranker
 from hierindex.errors import ModelError
-from hierindex.models.openvino import OpenVinoCrossEncoder
 
 QUESTION = "Who wrote a letter?"
 TEXTS = ["", "salt", *SENTENCES, " ".join(SENTENCES * 9), "灯台守。", "  Two\nlines  "]
@@ -23,12 +24,18 @@ def pair_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def exported(pair_folder, of_all_workers):
-    """The model, exported once, in float32."""
+def load(pair_folder, of_all_workers):
+    """Loads the model, exported once, in a precision."""
     cache = of_all_workers / "pair-exported"
     with pytest.MonkeyPatch.context() as patch, FileLock(f"{cache}.lock"):
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        return OpenVinoCrossEncoder(load_reranker(pair_folder).folder, "float32")
+        load_reranker(pair_folder)
+        yield partial(load_reranker, pair_folder)
+
+
+@pytest.fixture(scope="module")
+def exported(load):
+    return load(precision="float32")
 
 
 def on_torch(folder, **options):
@@ -39,8 +46,9 @@ def on_torch(folder, **options):
 
 # Of the range of the scores; what this model of random weights scores, rounding changes most.
 @pytest.mark.parametrize(("precision", "within"), [("float32", 1e-4), ("bfloat16", 0.15)])
-def test_scores_are_those_of_sentence_transformers(exported, pair_folder, precision, within):
-    model = OpenVinoCrossEncoder(exported.folder, precision)
+def test_scores_are_those_of_sentence_transformers(load, pair_folder, precision, within):
+    model = load(precision=precision)
+    assert type(model).__name__ == "OpenVinoCrossEncoder"
     torchs = on_torch(pair_folder, activation_fn=torch.nn.Identity())
     expected = torchs.predict([(QUESTION, text) for text in TEXTS])
     assert np.ptp(expected) > 0.1

@@ -136,6 +136,11 @@ class Runtime(HashingEmbedding):
     pooling: str = "mean"
 
 
+class Exact(HashingEmbedding):
+    model_name: str = "service"
+    precision: str = "float32"
+
+
 UNKNOWN = MockEmbedding(embed_dim=3)
 
 
@@ -145,6 +150,8 @@ UNKNOWN = MockEmbedding(embed_dim=3)
         (Service(), Service(base_url="http://other:2", timeout=9.0, embed_batch_size=3)),
         (Service(), Service(query_instruction="")),
         (Service(), Runtime()),
+        (Exact(), Exact(precision="bfloat16")),
+        (Service(), Exact(precision="bfloat16")),
         (Service(model_name="/models/a"), Service(model_name="/mnt/a/")),
         (Service(model_name="/models/a"), Service(model_name="org/a")),
         (Service(model_name="org/a"), Service(model_name="a")),

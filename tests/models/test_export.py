@@ -94,6 +94,7 @@ def test_a_model_that_bfloat16_harms_runs_in_float32(
     monkeypatch.setattr(export, "fastest_precision", lambda: fastest)
     monkeypatch.setattr(export, "_results", lambda _: next(results))
     assert load_embed_model(folder).precision == kept
+    assert load_embed_model(folder, precision="float32").precision == "float32"
     assert len([*own_cache.iterdir()]) == 1
 
 

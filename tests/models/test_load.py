@@ -5,7 +5,7 @@ import pytest
 from tiny_models import SENTENCES, save_tiny_sentence_transformer
 
 from hierindex import OpenVinoEmbedding, load_embed_model, load_reranker
-from hierindex.errors import ModelError
+from hierindex.errors import InputError, ModelError
 from hierindex.models import load
 
 
@@ -27,10 +27,12 @@ def test_other_weights_are_another_export(tiny, tmp_path, own_cache):
 
 
 @pytest.mark.parametrize("load_model", [load_embed_model, load_reranker])
-def test_an_unknown_model(no_hub, load_model):
+def test_an_unknown_model_and_precision(no_hub, load_model):
     for name in ("nowhere", "no-one/no-such-model", "", "a b/c d/e"):
         with pytest.raises(ModelError, match=repr(name)):
             load_model(name)
+    with pytest.raises(InputError, match=r"bfloat16 or float32, got 'int8'"):
+        load_model("nowhere", precision="int8")
 
 
 @pytest.mark.parametrize("broken", ["modules.json", "config.json", "model.safetensors"])

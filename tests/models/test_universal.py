@@ -25,8 +25,7 @@ TEXTS = (
 
 @pytest.fixture(scope="module")
 def multilingual():
-    model = load_embed_model("multilingual")
-    return OpenVinoEmbedding(folder=model.folder, model_name=model.model_name)
+    return load_embed_model("multilingual", precision="float32")
 
 
 def test_vectors_are_those_of_the_package(multilingual):
