@@ -40,10 +40,8 @@ CODE = (  # between as many backticks as it begins with, in one paragraph
     r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?"
     r"(?<!`)(?P=ticks)(?!`)"
 )
-HTML = re.compile(  # what has no end goes on to that of the text, for linear time
-    rf"{CODE}|<!--.*?(?P<comment>-->|\Z)|<table\b.*?(?P<table></table>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
+COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
+HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.IGNORECASE)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
@@ -69,28 +67,31 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
     """
     if not re.compile("<!--|<table", re.IGNORECASE).search(text, start):
         return text, 0
-    n_comments = 0
+    parts, done, n_comments = [text[:start]], start, 0
+    code = [
+        (at, end)
+        for token, at, end in _blocks(text, start)
+        if token.type in ("code_block", "fence")
+        or (token.type == "html_block" and LITERAL.match(token.content))
+    ]
+    for at, end in [*code, (len(text), len(text))]:
+        part = text[done:at]
+        for pattern, last in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
+            ends = (found.end() for found in re.finditer(f"{last}.*", part, re.IGNORECASE))
+            until = max(ends, default=0)  # nothing else is searched, for linear time
+            n_comments += sum(m[0].startswith("<!--") for m in pattern.finditer(part, 0, until))
+            part = pattern.sub(_as_markdown, part[:until]) + part[until:]
+        parts += part, text[at:end]
+        done = end
+    return "".join(parts), n_comments
 
-    def as_markdown(found: re.Match[str]) -> str:
-        nonlocal n_comments
-        n_comments += bool(found["comment"])
-        if found["table"]:
-            return _as_markdown(found[0])
-        return "" if found["comment"] else found[0]
 
-    parts, done = [text[:start]], start
-    for token, at, end in _blocks(text, start):
-        is_literal = token.type == "html_block" and LITERAL.match(token.content)
-        if is_literal or token.type in ("code_block", "fence"):
-            parts += HTML.sub(as_markdown, text[done:at]), text[at:end]
-            done = end
-    return "".join([*parts, HTML.sub(as_markdown, text[done:])]), n_comments
-
-
-def _as_markdown(table: str) -> str:
-    """Return an HTML table as Markdown, or its rows as records."""
+def _as_markdown(found: re.Match[str]) -> str:
+    """Return code as it is, nothing for a comment, and an HTML table as Markdown or as records."""
+    if found["ticks"]:
+        return found[0]
     rows = list[str]()
-    for line in html_lines(table):
+    for line in html_lines(found[0]) if not found[0].startswith("<!--") else ():
         is_row = " | " in line and not line.startswith("\n")
         rows.append(f"| {line} |" if is_row else line)
         if is_row and not any(row.startswith("|---") for row in rows):
