@@ -18,7 +18,6 @@ from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
-    DAY,
     MAX_TITLE,
     OLE,
     Reading,
@@ -53,6 +52,7 @@ GENERAL = re.compile("general", re.IGNORECASE)
 CONDITION = re.compile(r"\[[<>=]")
 EPOCH = datetime(1899, 12, 30)
 MOST_DAYS = 2_958_466  # to the year 10000
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of ISO's strict form
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -117,19 +117,12 @@ def properties(parts: ZipFile) -> dict[str, Any]:
         " ".join((root.findtext(f"{{*}}{name}") or "").split())[:MAX_TITLE]
         for name in ("title", "creator", "created", "modified")
     )
-    if author.lower() in LIBRARIES:
-        return plausible(title, "", "")
-    day = next((day[:10] for day in days if DAY.match(day) and day > OLDEST), "")
-    return plausible(title, author, day)
-
-
-def plausible(title: str, author: str, day: str) -> dict[str, Any]:
-    """Return the metadata of a file that its properties state, without what programs put there."""
     found = {} if NO_TITLE.fullmatch(title) else {TITLE: title}
-    is_name = any(map(str.isalpha, author)) and author.lower().strip("()") not in NO_AUTHOR
-    if is_name:
+    if author.lower() in LIBRARIES:
+        return found
+    if author and author.lower() not in NO_AUTHOR:
         found["author"] = ", ".join(filter(None, map(str.strip, author.split(";"))))
-    if day:
+    if day := next((day[:10] for day in days if DAY.match(day) and day > OLDEST), ""):
         found["date"] = day
     return found
 

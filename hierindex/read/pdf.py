@@ -5,14 +5,14 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
-from hierindex.read.office import NO_TITLE, plausible
+from hierindex.read.office import NO_AUTHOR, NO_TITLE
 from hierindex.read.pdf_layout import (
     NUMBER,
     Line,
@@ -106,7 +106,10 @@ def read_pdf(file: BinaryIO) -> Reading:
         metadata[PAGE_LABELS] = labels
     pages, left_out = without_furniture(pages, labels)
     first = next(page for page in pages if any(line.text.strip() for line in page))
-    _join_divided_words([line for page in pages for line in page])
+    words = _Vocabulary(line.text for page in pages for line in page)
+    for page in pages:
+        for line in page:
+            line.text = words.undivided(line.text)
     outlined = outline_headings(pages, outline)
     text, _, headings = _joined(pages, outlined or font_headings(pages))
     if TITLE not in metadata:
@@ -131,17 +134,22 @@ def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
     """Return the title, author and date in a file's properties, if they are plausible.
 
-    A title of one word with other signs than letters must be on the first page.
+    A title is not plausible if it names a file or a program's new document, an author if it is
+    nobody's name.
     """
     title, author, created = (
         " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
         for name in ("Title", "Author", "CreationDate")
     )
+    metadata: dict[str, Any] = {}
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
-    day = ""
+    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.fullmatch(title):
+        metadata[TITLE] = title
+    if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
+        metadata["author"] = author
     with suppress(ValueError):
-        day = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
-    return plausible(title if is_name else "", author, day)
+        metadata["date"] = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
+    return metadata
 
 
 def _text(get: Callable[..., str], *arguments: Any) -> str:
@@ -302,34 +310,37 @@ def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     return joined(readings, between=PAGE_BREAK)
 
 
-def _join_divided_words(lines: Sequence[Line]) -> None:
-    """Join the words that line ends divide.
+class _Vocabulary:
+    """The words of a document that are not divided at line ends."""
 
-    The hyphen is kept next to digits, in addresses, before capital letters, and if the document
-    contains the two parts but not the joined word.
-    """
-    n = Counter[str]()  # of words that are not divided, and of their parts
-    for part in (part for line in lines for part in line.text.casefold().split()):
-        for word in WORD.findall(part) if HYPHEN not in part else ():
-            n.update({word, *re.split(r"[-\u2010]", word)})
-    for line in lines:
-        line.text = re.sub(HYPHEN, lambda found: "-" * _is_hyphen(found, n), line.text)
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._counts: Counter[str] = Counter()
+        for line in lines:
+            for part in line.casefold().split():
+                for word in WORD.findall(part) if HYPHEN not in part else ():
+                    self._counts.update({word, *re.split(r"[-\u2010]", word)})
 
+    def undivided(self, text: str) -> str:
+        """Join the words of a line that line ends divide.
 
-def _is_hyphen(found: re.Match[str], n: Counter[str]) -> bool:
-    """Return whether a hyphen belongs to the word, given how often words occur."""
-    text, at = found.string, found.start()
-    before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
-    left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
-    if not (left and right and (left + right).isalpha()):
-        return True
-    first, second = left.casefold(), right.casefold()
-    n_joined, n_kept = (n[first + between + second] for between in ("", "-"))
-    if n_joined or n_kept:
-        return n_kept > n_joined
-    if right[0].isupper() or (len(left) > 1 and left.isupper()):
-        return True
-    if ADDRESS.search(before.split()[-1] + after.split()[0]):
-        return True
-    is_compound = before[: -len(left)].endswith(("-", "\u2010"))
-    return first in n and (is_compound or second in n)
+        The hyphen is kept next to digits, in addresses, before capital letters, and if the document
+        contains the two parts but not the joined word.
+        """
+        return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
+
+    def _is_hyphen(self, text: str, at: int) -> bool:
+        """Return whether a hyphen in a line belongs to the word."""
+        before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
+        left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
+        if not (left and right and (left + right).isalpha()):
+            return True
+        first, second = left.casefold(), right.casefold()
+        n_joined, n_kept = (self._counts[first + between + second] for between in ("", "-"))
+        if n_joined or n_kept:
+            return n_kept > n_joined
+        if right[0].isupper() or (len(left) > 1 and left.isupper()):
+            return True
+        if ADDRESS.search(before.split()[-1] + after.split()[0]):
+            return True
+        is_compound = before[: -len(left)].endswith(("-", "\u2010"))
+        return first in self._counts and (is_compound or second in self._counts)

@@ -313,17 +313,26 @@ def _find(
         if words and (candidates := places.get(words)):
             first, n_lines = min(candidates, key=distance)
             return Placed(entry.level, number, first, n_lines)
-    begins = re.compile(r"[\W_]*".join(["", *title]), re.I)
     for i, near in enumerate(page):
-        is_near = y is not None and -NEAR < near.y - y < near.size and len(title) > 3
-        if is_near and (found := begins.match(near.text)):
-            return Placed(entry.level, number, i, 1, found.end())
+        begins = y is not None and -NEAR < near.y - y < near.size and len(title) > 3
+        if begins and letters_of(near.text).startswith(title):
+            return Placed(entry.level, number, i, 1, _end_of(title, near.text))
     return None
 
 
 def letters_of(text: str) -> str:
     """Return the letters and digits of a text, normalised and in lower case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _end_of(letters: str, text: str) -> int:
+    """Return the number of characters of a text that contain the letters it begins with."""
+    at = 0
+    for i, character in enumerate(text):
+        at += len(letters_of(character))
+        if at >= len(letters):
+            return i + 1
+    return len(text)
 
 
 def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
