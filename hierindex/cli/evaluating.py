@@ -54,7 +54,7 @@ def evaluate(
         typer.Option(
             "--index",
             metavar="DIR",
-            help="Folder to keep the indices in, for later runs; by default they are temporary.",
+            help="Folder to keep and reuse the indices; by default they are temporary.",
         ),
     ] = None,
     settings: "Settings",

@@ -1,5 +1,6 @@
 """Runs an evaluation: asks every question by every retrieval method and compares the results."""
 
+import json
 import math
 import re
 import tempfile
@@ -8,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -32,12 +34,13 @@ from hierindex.evaluate.measures import (
     said,
 )
 from hierindex.index import HierarchicalIndex
-from hierindex.models.embedder import EmbedLike
+from hierindex.models.embedder import EmbedLike, as_embed_model, fingerprint
 from hierindex.models.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.respond.answer import Answer
 from hierindex.retrieve.search import cuts, of_documents
 from hierindex.store.filters import Filters
+from hierindex.store.table import Table
 from hierindex.tree.hierarchy import SemanticHierarchy
 
 LEVEL = re.compile(r"level-(\d+)")
@@ -192,8 +195,8 @@ def evaluate(
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
-        Folder in which indices are kept, so that texts are embedded once; a temporary one by
-        default.
+        Folder in which indices are kept and reused; a temporary one by default. Delete it after an
+        update of hierindex that changes trees: indices are not rebuilt.
     embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
@@ -301,17 +304,25 @@ def _index_of(
     chunk_size: int | None,
     progress: Progress,
 ) -> HierarchicalIndex:
-    """Build the index of a data set in a folder; what an earlier one has embedded is reused."""
+    """Return the index of a data set, found in the folder or built there.
+
+    It is found if the documents, the model and the chunk size are the same.
+    """
+    known = as_embed_model(model)
+    settings = [dataset.texts, fingerprint(known) or known.model_name, chunk_size]
+    digest = sha256(json.dumps(settings).encode()).hexdigest()
+    uri = folder / f"{dataset.name}-{digest[:8]}"
+    if Table.of(uri).snapshot().exists:
+        return HierarchicalIndex.open(uri, model)
 
     def shown(stage: str, done: int, total: int, cost: str = "", /) -> None:
         progress(f"{dataset.name}: {stage}", done, total, cost)
 
     return HierarchicalIndex.build(
         [Document(text=text, id_=name) for name, text in dataset.texts.items()],
-        folder / dataset.name,
+        uri,
         hierarchy=SemanticHierarchy(embed_model=model),
         chunk_size=chunk_size,
-        replace=True,
         progress=shown,
     )
 
