@@ -104,12 +104,15 @@ def test_a_client_that_is_gone_leaves_the_server_to_others(own) -> None:
             assert client.reply("outline")["generation"] == 1
 
 
-def test_a_client_may_accept_json_only(own) -> None:
+@pytest.mark.parametrize("accepted", ["text/event-stream", "application/json"])
+def test_a_client_may_accept_one_form_of_answer(own, accepted) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
     with served(own) as url:
-        answer = httpx.post(url, json=hello, headers={"Accept": "application/json"})
+        answer = httpx.post(url, json=hello, headers={"Accept": accepted})
     assert answer.status_code == 200
-    assert {*answer.json()["result"]["capabilities"]} == {"tools"}  # no empty prompts or resources
+    assert answer.headers["content-type"].partition(";")[0] == accepted
+    said = json.loads(answer.text.removeprefix("event: message\ndata: "))
+    assert {*said["result"]["capabilities"]} == {"tools"}  # no empty prompts or resources
 
 
 def test_a_page_of_another_site_is_refused(own) -> None:
