@@ -1,7 +1,6 @@
 """Plain functions embed, summarise and answer wherever a model does."""
 
 import asyncio
-import re
 from functools import partial
 
 import numpy as np
@@ -33,7 +32,7 @@ DOCUMENTS = [
     )
     for river in RIVERS
 ]
-embedded, summarized, answered = list[list[str]](), list[str](), list[str]()
+embedded, summarized, answered = list[list[str]](), list[tuple[str, int]](), list[str]()
 
 
 def embed(texts):
@@ -45,9 +44,9 @@ def other(texts):
     return embed(texts)
 
 
-def summarize(prompt):
-    summarized.append(prompt)
-    return re.search(r"The bridge over .*?\.", prompt)[0]
+def summarize(text, max_tokens):
+    summarized.append((text, max_tokens))
+    return text.partition(".")[0] + "."
 
 
 def answer(prompt):
@@ -79,11 +78,12 @@ class TestSummaries:
         index = built(tmp_path)
         summaries = [node for node in nodes_of(index) if node.level]
         assert {node.kind for node in summaries} == {"abstractive"}
+        assert {budget for _, budget in summarized} == {SemanticHierarchy().summary_tokens}
         assert all(quote.source for node in summaries for quote in node.quotes)
         assert index.info()["summarizer"] == "summarize()"
 
     def test_what_the_text_does_not_say_is_replaced(self, tmp_path):
-        def invent(prompt):
+        def invent(text, max_tokens):
             return "A dragon of 1234 tonnes burnt the Golden Gate Bridge."
 
         nodes = nodes_of(built(tmp_path, hierarchy=hierarchy_of(summarizer=invent)))
@@ -100,28 +100,28 @@ class TestSummaries:
 
     def test_an_update_asks_for_the_function(self, tmp_path):
         index, new = built(tmp_path), Document(id_="Sihl", text="The Sihl has no bridge at all.")
-        asks = r"^The summaries were written by the language model 'summarize\(\)'; pass it as llm="
+        asks = r"^The summariser is the function summarize\(\); pass it as summarizer=, or to an "
         with pytest.raises(InputError, match=asks):
             index.update(new)
         summarized.clear()
-        report = index.update(new, llm=summarize)
+        report = index.update(new, hierarchy=hierarchy_of())
         assert report.added == 1
         assert len(summarized) == 1  # of the root
-        with pytest.raises(InputError, match=r"'llm': 'summarize\(\)'.*the hierarchy has"):
+        with pytest.raises(InputError, match=r"'function': 'summarize\(\)'.*the hierarchy has"):
             index.update(new, hierarchy=hierarchy_of(summarizer=None))
 
     def test_an_estimate_calls_nothing(self, tmp_path):
         built(tmp_path, dry_run=True)
         assert not summarized
 
-    @pytest.mark.parametrize("error", [KeyError, ValueError, OSError])
+    @pytest.mark.parametrize("error", [RuntimeError, KeyError, ValueError, OSError])
     def test_a_failure_leaves_the_extract(self, tmp_path, error):
-        def fail(prompt):
-            if "Birs" in prompt and "Aare" not in prompt:
+        def fail(text, max_tokens):
+            if "Birs" in text:
                 raise error("busy")
-            return summarize(prompt)
+            return summarize(text, max_tokens)
 
-        told = r"fail\(\) gave no summary for .*busy"
+        told = rf"fail\(\) gave no summary for .*it raised {error.__name__}\('busy'\)"
         with pytest.warns(FallbackWarning, match=told):
             index = built(tmp_path / "i", hierarchy=hierarchy_of(summarizer=fail))
         kinds = {node.documents: node.kind for node in nodes_of(index) if node.level == 1}
@@ -132,13 +132,13 @@ class TestSummaries:
         ("write", "expected"),
         [
             (lambda: 1 / 0, pytest.raises(ZeroDivisionError)),
-            (lambda: "\n", pytest.warns(FallbackWarning, match="it was empty")),
+            (lambda: "\n", pytest.warns(FallbackWarning, match="it wrote nothing")),
             (lambda: 7, pytest.raises(ModelError, match=r"write_it\(\) must return text, got 7")),
         ],
         ids=["error of its code", "nothing", "no text"],
     )
     def test_what_is_no_summary(self, tmp_path, write, expected):
-        def write_it(prompt):
+        def write_it(text, max_tokens):
             return write()
 
         with expected:
@@ -202,7 +202,7 @@ class TestVectors:
 
     @pytest.mark.parametrize("option", ["embed_model", "summarizer"])
     def test_a_function_without_a_name_is_refused(self, option):
-        for nameless in (lambda *given: given, partial(summarize, prompt="")):
+        for nameless in (lambda *given: given, partial(summarize, max_tokens=3)):
             with pytest.raises(InputError, match=r"remembers must be defined with def, got <?func"):
                 SemanticHierarchy(**{option: nameless})
         with pytest.raises(InputError, match=f"^{option} must be .* got type"):

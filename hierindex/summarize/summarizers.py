@@ -1,15 +1,18 @@
 """Making summarisers from names, language models or descriptions, and copies for estimates."""
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from llama_index.core.llms import LLM
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.models.adapters import LLMLike, name_of
+from hierindex.models.adapters import LLMLike, checked_text, name_of
 from hierindex.models.embedder import is_function
+from hierindex.models.failures import request_errors
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
@@ -17,7 +20,9 @@ from hierindex.summarize.replies import split_title
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer
 
-SummarizerLike = Summarizer | LLMLike | str | None
+SummarizeFunction = Callable[[str, int], str]
+"""A function that summarises a text in about so many tokens."""
+SummarizerLike = Summarizer | LLM | SummarizeFunction | str | None
 
 
 def as_summarizer(given: SummarizerLike) -> Summarizer:
@@ -27,13 +32,13 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
     ----------
     given : Summarizer, LLM, callable, str or None
         A summariser is returned as it is; None and "extractive" give the extractive one. A
-        language model, a function of a prompt, or a sequence-to-sequence model given by name or
-        folder rewrites the extracts of a `TwoStageSummarizer`.
+        language model, a sequence-to-sequence model given by name or folder, or a function of a
+        text and max_tokens rewrites the extracts of a `TwoStageSummarizer`.
 
     Raises
     ------
     InputError
-        If it is of another type, or a function without a name.
+        If it is of another type.
     ModelError
         If the model cannot be loaded.
     """
@@ -49,12 +54,57 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
         case Summarizer() if not isinstance(given, type):
             return given
     if is_function(given):
-        name_of(given)  # by which an index remembers it
-        return TwoStageSummarizer(LLMRewriter(given))
+        return TwoStageSummarizer(FunctionRewriter(given))
     raise InputError(
-        "summarizer must be a Summarizer, a LlamaIndex LLM, a function of a prompt, a model's name "
-        f"or None, got {type(given).__name__}."
+        "summarizer must be a Summarizer, a LlamaIndex LLM, a function of a text and max_tokens, "
+        f"a model's name or None, got {type(given).__name__}."
     )
+
+
+class _EachText:
+    """A rewriter that handles one text after the other."""
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order."""
+        resources, rewrites = resources or Resources(), list[Rewrite]()
+        for text in texts:
+            rewrites.append(self._rewrite(text, max_tokens, resources))
+            resources.progress("summarize", len(rewrites), len(texts))
+        return rewrites
+
+    @abstractmethod
+    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite: ...
+
+
+class FunctionRewriter(_EachText):
+    """A rewriter that calls a function for one text at a time, with a cache.
+
+    A text has no rewrite if the function raises a RuntimeError or an exception of `request_errors`.
+    """
+
+    def __init__(self, function: SummarizeFunction) -> None:
+        self.name: str = name_of(function)
+        self._function = function
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the module and name of the function; its code is not compared."""
+        return {"function": self.name, "module": self._function.__module__}
+
+    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
+        key = digest("function", *self.to_dict().values(), str(max_tokens), text)
+        if known := resources.completions.recall(key):
+            return Rewrite(known, Usage(cached_summaries=1), key=key)
+        failures: tuple[type[Exception], ...] = (RuntimeError, *request_errors())
+        try:
+            written = self._function(text, max_tokens)
+        except failures as error:
+            return Rewrite(None, reason=f"it raised {error!r:.100}")
+        if not checked_text(written, self.name).strip():
+            return Rewrite(None, reason="it wrote nothing")
+        resources.completions.keep(key, written)
+        return Rewrite(written, key=key)
 
 
 def summarizer_from_dict(
@@ -95,9 +145,10 @@ def summarizer_from_dict(
         settings = {name: data[name] for name in ("extract_tokens", "unsupported")}
         made = TwoStageSummarizer(rewriter, strict=strict, **settings)
     if made.to_dict() != data:
+        name = described.get("function")
+        what = f"is the function {name}" if name else "has settings of its own"
         raise InputError(
-            "The summariser has settings of its own; pass it as summarizer=, or to an update in "
-            "hierarchy=."
+            f"The summariser {what}; pass it as summarizer=, or to an update in hierarchy=."
         )
     return made
 
@@ -126,7 +177,7 @@ def rehearsed(summarizer: Summarizer) -> Summarizer:
     return rehearsal
 
 
-class _Rehearsal:
+class _Rehearsal(_EachText):
     """A rewriter that returns cached rewrites, or else the text itself with the cost."""
 
     def __init__(self, rewriter: Rewriter) -> None:
@@ -135,14 +186,6 @@ class _Rehearsal:
 
     def to_dict(self) -> dict[str, Any]:
         return self._rewriter.to_dict()
-
-    def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        resources = resources or Resources()
-        rewrites = [self._rewrite(text, max_tokens, resources) for text in texts]
-        resources.progress("summarize", len(texts), len(texts))
-        return rewrites
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
         rewriter = self._rewriter

@@ -76,8 +76,8 @@ class Hierarchy(TransformComponent):
         that embedded the chunks; the bundled all-MiniLM-L6-v2 by default. A function maps a list
         of texts to an array (n_texts, n_dims); an index knows it by its name.
     summarizer : Summarizer, LLM, callable or str, optional
-        Extractive by default. An LLM, a function `answer(prompt) -> str` or a
-        sequence-to-sequence model (by name or folder) rewrites the sentences that the extractive
+        Extractive by default. An LLM, a sequence-to-sequence model (by name or folder) or a
+        function `summarize(text, max_tokens) -> str` rewrites the sentences that the extractive
         stage selects.
     parent_embedding : {"text", "mean"}
         Vector of a parent: the embedding of its text ("text", the default), or the mean of its
