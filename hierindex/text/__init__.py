@@ -1,1 +1,5 @@
 """Text processing: characters, sentences, blocks, and words by language."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

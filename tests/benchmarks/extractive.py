@@ -25,7 +25,8 @@ from measures import rows_of, with_interval
 from hierindex import Quote, Span, load_embed_model
 from hierindex.summarize import BertExtractor, Budget, Extractor, SalientSentences
 from hierindex.summarize.extractive import informative
-from hierindex.text.sentences import TOKEN, Sentence, split_sentences
+from hierindex.text import Sentence
+from hierindex.text.sentences import TOKEN, split_sentences
 
 GOLD = {
     "govreport_mini": lambda folder: [

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hierindex import Quote, Span, Usage
 from hierindex.summarize import Budget, Rewrite, Summary
 from hierindex.summarize.summary import Group, resolve_claims
-from hierindex.text.sentences import Sentence, split_sentences
+from hierindex.text import Sentence
+from hierindex.text.sentences import split_sentences
 
 WORDS = "keeper lighthouse letter Storm storm harbour 雪 道路 x=1; — 42 ICE ... ) naïve".split()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hierindex import Grounding, Quote, Span, Usage
 from hierindex.summarize import Claim, Summary
 from hierindex.summarize.summary import resolve_claims
-from hierindex.text.sentences import Excerpt
+from hierindex.text import Excerpt
 
 ONE, OTHER = Span("d", 100, 110, 1), Span("d", 111, 121, 2)
 CHILD = [Quote(0, 10, ONE), Quote(11, 21, OTHER)]

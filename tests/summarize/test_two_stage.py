@@ -28,7 +28,7 @@ from hierindex.summarize import (
     SalientSentences,
     TwoStageSummarizer,
 )
-from hierindex.text.sentences import Excerpt, Sentence
+from hierindex.text import Excerpt, Sentence
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
 VERBOSE = "A verbose model says this and that and more. " * 20 + "x" * 2000

@@ -1,0 +1,2 @@
+from .sentences import Excerpt as Excerpt
+from .sentences import Sentence as Sentence
