@@ -49,8 +49,7 @@ def build(
         bool,
         typer.Option(
             "--replace",
-            help="Build even if the method or models change, most documents would be removed, or "
-            "nothing has changed.",
+            help="Build even if the method or models change, or most documents would be removed.",
         ),
     ] = False,
     engine: Annotated[
@@ -65,7 +64,7 @@ def build(
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index.
 
-    Nothing is published if neither files nor settings have changed.
+    What is unchanged is not computed again. Each build publishes a generation, and two are kept.
     """
     check_sources(sources)
     from hierindex.cli.progress import ShownProgress

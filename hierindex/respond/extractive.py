@@ -338,7 +338,7 @@ def has_content(question: str) -> bool:
 
 def from_others_text(why: str | None) -> str:
     """Return the introduction of an answer from other documents than the question names."""
-    return f"{(why or '').removeprefix(OF_OTHERS)}; other documents have:\n\n"
+    return f"{(why or '').partition(OF_OTHERS)[2]}; other documents have:\n\n"
 
 
 def no_answer(retrieval: Retrieval | None = None) -> str:

@@ -80,7 +80,7 @@ def overview_parts(
     documents = {document for node in nodes for document in node.documents}
     if len({*names.values()}) == len(documents) == 1:
         names = dict.fromkeys(names, "")  # the document's
-    if snapshot and not any(names.values()):
+    if snapshot and len(documents) == 1 and not any(names.values()):
         names = dict(enumerate(_topics([[nodes[k] for k in run] for run in runs], snapshot)))
     for i, all_of in best.items():
         if not any(span.section for k in runs[i] for span in nodes[k].citations):
@@ -139,7 +139,8 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     left = [part for i, part in enumerate(parts) if i not in kept]
     left.sort(key=WEIGHT, reverse=True)
     of_left = sum(part.weight for part in left) if shares else None
-    more = _more([part.name for part in left], of_left, budget)
+    named = [part.name or nodes[units[part.best[0]].node].title for part in left]
+    more = _more(named, of_left, budget)
     return Extract(passages, 1.0, more, after_lead=" ")
 
 

@@ -173,7 +173,8 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
     of_block = [i for i, unit in enumerate(units) if unit.block == units[best].block]
     whole = of_block[0], of_block[-1]
     first, last = whole if fits(*whole) else (best, best)
-    while first > 0 and DEPENDS.match(units[first].text) and fits(first - 1, last):
+    depends = first > 0 and DEPENDS.match(units[first].text)
+    if depends and _reads_on(units[first - 1], units[best], units[best]) and fits(first - 1, last):
         first -= 1
     grows = True
     while grows and words(first, last) < SHORTEST:

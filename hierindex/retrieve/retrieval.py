@@ -36,7 +36,7 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters, Part
+from hierindex.store.filters import EVERY_ROW, Filters, Part
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
@@ -59,7 +59,7 @@ CANDIDATES = 25  # at least; a cross-encoder reads each together with the questi
 SHARE = 0.5  # of the cross-encoder's score; not tuned
 PARTS = 20  # of an overview
 LETTER = r"\s*[a-zA-Z]?[\s?.!]*"  # no question; also read by clients in JavaScript
-OF_OTHERS = "the chunks of other documents: "
+OF_OTHERS = " of other documents: "
 READS = "the question reads like one about the whole"
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
@@ -214,23 +214,22 @@ class Retrieval:
             outlined = self._outlined(search, choice)
             shares = {node.id: share for node, share in outlined}
             return Retrieved(question, snapshot, outlined, choice.why, shares)
-        why, documents, within = choice.why, choice.documents, search
+        why, documents = choice.why, choice.documents
         if self._others and not documents:
             return Retrieved(question, snapshot, [], why)
         if documents:
             part: Part = of_documents(documents)
             if self._others:
                 passes = " that passes the filters" if self._filters else ""
-                why = f"{OF_OTHERS}Nothing in {shortened(documents)}{passes} answers this"
+                nothing = f"Nothing in {shortened(documents)}{passes} answers this"
+                why = f"{_searched(self.levels)}{OF_OTHERS}{nothing}"
                 part = Filters((part,), "not")
-            within = replace(search, filters=search.filters_within(part))
-        found = self._found(within)
-        if self.levels and not (found or self._others):  # summaries of groups have other text, too
-            found, within = self._found(search), search
+            search = replace(search, filters=search.filters_within(part))
+        found = self._found(search)
         if self.mode == "auto":
-            found = [*title_pages(within, found), *found]
+            found = [*title_pages(search, found), *found]
         top_k = None if self.whole_documents else self.top_k or TOP_K
-        found = selected(without_copies(found, within), top_k, self.token_budget)
+        found = selected(without_copies(found, search), top_k, self.token_budget)
         return Retrieved(question, snapshot, found, why)
 
     def search(self, question: Question) -> Search:
@@ -366,7 +365,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     levels : sequence of int or str
         Levels of an outline; by default all.
     """
-    where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
+    where = _searched(levels) if levels else "all levels"
     documents, rest, unknown, files = named(search.question, search.snapshot)
     vector = search.embedding
     if documents:
@@ -381,9 +380,18 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
             return Choice(True, f"{where} for an outline of {said}", ())
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
+    if levels and files:  # summaries of groups are of no single document
+        cut = cut_of(search.snapshot, levels)
+        own = Filters((cut.filters, of_documents(files)))
+        files = files if search.snapshot.ids(own, EVERY_ROW, highest_of=cut.highest_of) else ()
+    if levels and not files:
+        return Choice()
     of = f" of {shortened(files)}, which the question names," if files else ""
-    searched = where if levels else "the chunks"
-    return Choice(False, f"{searched}{of} by {search.by}: {said}", files or None)
+    return Choice(False, f"{_searched(levels)}{of} by {search.by}: {said}", files or None)
+
+
+def _searched(levels: Sequence[Level]) -> str:
+    return f"level {', '.join(map(str, levels))}" if levels else "the chunks"
 
 
 @on_newest

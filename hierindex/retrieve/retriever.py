@@ -122,7 +122,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           instead, which does not depend on `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is None and `level` is above the chunks, a
-          question about the whole index, or all of a document, gets an outline of this level.
+          question that names documents gets only their nodes, if the level has any, and one about
+          the whole index, or all of a document, gets an outline of this level.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional

@@ -134,18 +134,19 @@ def _summaries(
     snapshot: "Snapshot", of_node: Prefilter, of_chunks: Filters, partial: bool
 ) -> Prefilter:
     """Return the condition that summaries pass filters on chunks, if any passes those on nodes."""
+    if not snapshot.count(of_node & SUMMARIES):
+        return NO_ROW
     kept: dict[str, Prefilter] = snapshot.known.setdefault("passing summaries", {})
-    key = f"{of_node.sql} {of_chunks!r} {partial}"
-    if key not in kept:
+    key = f"{of_chunks!r} {partial}"
+    if (found := kept.get(key)) is None:
+        failing = outside(snapshot, of_chunks, partial=partial)
+        others = snapshot.parents_of_summaries().keys() - failing
+        is_shorter = len(others) < len(failing)
+        found = SUMMARIES & (by_ids(others) if is_shorter else ~by_ids(failing))
         if len(kept) >= MOST_KEPT:
             kept.clear()
-        kept[key] = NO_ROW
-        if snapshot.count(of_node & SUMMARIES):
-            failing = outside(snapshot, of_chunks, partial=partial)
-            others = snapshot.parents_of_summaries().keys() - failing
-            is_shorter = len(others) < len(failing)
-            kept[key] = SUMMARIES & (by_ids(others) if is_shorter else ~by_ids(failing))
-    return kept[key]
+        kept[key] = found
+    return found
 
 
 def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Set[str]:

@@ -1,8 +1,8 @@
 """Metadata filters: their meaning, and the conditions by which LanceDB evaluates them.
 
 Each row has a list of digests, one for each metadata key and one for each value, which has a
-LABEL_LIST index, and a JSON object of its strings and numbers, for the other operators. No user
-input becomes part of the SQL, except as digests, numbers, hexadecimal digits and plain words.
+LABEL_LIST index, and a JSON object of its strings and numbers, for the other operators. User
+input enters the SQL only as digests, numbers, hexadecimal digits and plain words.
 """
 
 import json
@@ -18,6 +18,7 @@ from hierindex.core.arguments import require
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError
 from hierindex.node import PREFIX
+from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -321,6 +322,9 @@ def _is(key: str, values: Sequence[Any]) -> Prefilter:
     """Return the condition that a row has one of these values, or one of these lists of scalars."""
     values = [value for value in values if value == value]  # but not NaN
     if key in OF_NODE:
+        column, texts = key.removeprefix(PREFIX), [*filter(_is_unicode, values)]
+        if TYPE_OF[column] is str:
+            return _one_of(column, sorted(map(_string, texts)))
         return any_of([_compared(key, value, "{} = {}") for value in values])
     return has_any([_value_digest(key, value) for value in values])
 
@@ -333,7 +337,7 @@ def _has_item(key: str, values: Sequence[Any]) -> Prefilter:
 
 def _compared(key: str, wanted: Any, condition: str) -> Prefilter:
     """Return a condition of a row's value and a wanted one, false if they are of unlike types."""
-    if isinstance(wanted, str):
+    if _is_unicode(wanted):
         kind, literal = "str", _string(wanted)
     elif _is_number(wanted):
         kind, literal = "float", f"cast('{float(wanted)!r}' as double)"
@@ -351,6 +355,10 @@ def _compared(key: str, wanted: Any, condition: str) -> Prefilter:
     elif kind == "float":
         column = f"cast({column} as double)"
     return Prefilter(condition.format(column, literal))
+
+
+def _is_unicode(value: Any) -> bool:
+    return isinstance(value, str) and value == without_surrogates(value)
 
 
 def _string(value: str) -> str:

@@ -77,6 +77,18 @@ def test_a_long_paragraph_is_cut_at_sentences(index):
     assert TEXTS["long.md"][span.start : span.end] == passage.text == span.quote
 
 
+@pytest.mark.parametrize(
+    ("before", "begins"),
+    [(f"{FILLER} Vik has a lock of iron.", "Vik has"), ("## Locks\n\n", "It was"), ("", "It was")],
+    ids=["a sentence", "a heading", "nothing"],
+)
+def test_a_passage_begins_before_a_sentence_that_depends_on_another(tmp_path, before, begins):
+    text = f"{before} It was forged by Ola Nes in the year of the flood. {' '.join([FILLER] * 6)}"
+    passage = quoted(tmp_path, "Who forged it in the year of the flood?", text)[0]
+    assert passage.best.startswith("It was forged")
+    assert passage.text.startswith(begins)
+
+
 def test_a_short_paragraph_is_quoted_as_a_whole(index):
     passage = first(index, "How many coats of tar does the hull get?")
     assert passage.text == TEXTS["front.md"].rpartition("\n")[2]

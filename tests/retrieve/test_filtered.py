@@ -1,11 +1,12 @@
 """Nothing of what a filter leaves out is returned, in whatever way a question is asked."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
-from indexes import where
+from indexes import built, where
 from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -335,3 +336,18 @@ def test_deleting_by_a_filter_reaches_above_a_summary_that_is_gone(tmp_path):
     assert {m for n in store.get_nodes() if level_of(n) > 1 for m in marks(n.text)} & hidden
     store.delete_nodes(filters=one)
     assert not {mark for n in store.get_nodes() for mark in marks(n.text)} & hidden
+
+
+def test_questions_at_the_same_time_find_the_same_summaries(tmp_path):
+    days = range(150)
+    texts = {f"{noun}.txt": " ".join(f"The {noun} met {day}." for day in days) for noun in NOUNS}
+    index = built(texts, tmp_path / "index")
+    others = MetadataFilter(key="hierindex_documents", value="owl.txt", operator=Op.NE)
+    retriever = index.as_retriever(level=1, filters=MetadataFilters(filters=[others]), **ALL)
+    expected = len(retriever.retrieve(QUESTION))
+    assert expected >= len(NOUNS)
+    for _ in range(5):
+        index.table.snapshot().known.clear()
+        with ThreadPoolExecutor(4) as threads:
+            found = [*threads.map(retriever.retrieve, [QUESTION] * 4)]
+        assert {len(each) for each in found} == {expected}

@@ -306,8 +306,11 @@ def test_words_of_a_title_and_names_of_no_document_restrict_nothing(station, que
 
 def test_a_level_has_the_named_document_if_it_has_a_summary_of_it_alone(station):
     question = "According to tm-tm.pdf.txt, what does the lamp burn?"
-    assert searched(station.ask(question, level="documents")) == {"tm-tm.pdf.txt"}
-    assert searched(station.ask(question, level="top")) == {*STATION}
+    answer, top = station.ask(question, level="documents"), station.ask(question, level="top")
+    assert searched(answer) == {"tm-tm.pdf.txt"}
+    assert answer.why.startswith("level documents of tm-tm.pdf.txt, which the question names, ")
+    assert searched(top) == {*STATION}
+    assert top.why is None
 
 
 def test_another_mode_searches_all(station):
