@@ -145,10 +145,10 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
 def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
     """Return the first and last unit of the passage around the unit `best`.
 
-    The passage is the whole block if it has at most 60 words, otherwise some of its sentences. The
-    sentence before one that depends on it is added, as before "It is one, too." If the passage has
-    fewer than 30 words, neighbouring whole blocks are added. A title is extended by the text that
-    follows.
+    The passage is the whole block if it has at most 60 words, otherwise some of its sentences. One
+    that depends on the sentence before has it, too, as "It is open." has what is open. If the
+    passage has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the
+    text that follows.
     """
 
     def words(first: int, last: int) -> int:
@@ -173,8 +173,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
     of_block = [i for i, unit in enumerate(units) if unit.block == units[best].block]
     whole = of_block[0], of_block[-1]
     first, last = whole if fits(*whole) else (best, best)
-    depends = first > 0 and DEPENDS.match(units[first].text)
-    if depends and _reads_on(units[first - 1], units[best], units[best]) and fits(first - 1, last):
+    if first > of_block[0] and DEPENDS.match(units[first].text) and fits(first - 1, last):
         first -= 1
     grows = True
     while grows and words(first, last) < SHORTEST:
