@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from itertools import zip_longest
@@ -12,7 +12,14 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from hierindex.node import FURNITURE, TITLE, Heading
 from hierindex.read import html_elements as kinds
-from hierindex.read.html_elements import Line, is_action, is_picture, kind_of, main_content
+from hierindex.read.html_elements import (
+    SENTENCE_ENDS,
+    Line,
+    is_action,
+    is_picture,
+    kind_of,
+    main_content,
+)
 from hierindex.read.marks import (
     NUMBERS,
     STRUCK_WORDS,
@@ -41,6 +48,9 @@ from hierindex.read.text import (
     without_embedded,
 )
 
+NO_PROSE = kinds.PRE | kinds.CELL
+ENDS = ":;, "  # of a term
+ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # the number of an item
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = f"word(s) {FURNITURE}"
@@ -64,8 +74,9 @@ def read_html(file: BinaryIO) -> Reading:
 
     Navigation, tables of contents and hidden elements are left out, and so are headers, footers and
     asides without text of their own; see `main_content`. Pictures in the content are counted. Each
-    block has lines of its own. A table row is one line with cells separated by ``|``, or a record
-    with the headers if the table is long. `pre` is kept unchanged.
+    block has lines of its own; the term of a definition list is in the line that explains it. A
+    table row is one line with cells separated by ``|``, or a record with the headers if the table
+    is long. `pre` is kept unchanged.
     """
     html, metadata, _ = read_text(file)
     return html_reading(html, metadata)
@@ -76,8 +87,7 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))
-    parts = (Reading(line.text, {}, line.headings()) for line in lines)
-    text, _, headings = joined(parts, between="\n")
+    text, _, headings = joined(_explained(lines), between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
@@ -86,6 +96,36 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
     return Reading(text, metadata, headings)
+
+
+def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
+    """Yield the readings of lines; the terms of a definition list stand before what explains them.
+
+    They are in the same line, unless an item, a table, code or a heading explains them. A blank
+    line is before each definition, and after the last one.
+    """
+    terms, last, above = list[str](), 0, ""
+    for line in lines:
+        here = line.inside & (kinds.TERM | kinds.DEFINITION)
+        is_prose = not (line.level or line.inside & NO_PROSE or ITEM.match(line.text))
+        is_term = is_prose and here & kinds.TERM and not line.text.endswith(SENTENCE_ENDS)
+        blank = above * bool(terms or (last and not here))
+        if is_term and terms and here == last:
+            terms.append(line.text.rstrip(ENDS))
+            continue
+        said = f"{blank}{', '.join(terms)}"
+        if terms and is_prose and here == kinds.DEFINITION:
+            said += ": "
+        elif terms:
+            yield Reading(said, {})
+            said, above = "", "\n"
+        terms, last = [line.text.rstrip(ENDS)] if is_term else [], here
+        if not is_term:
+            headings = [h._replace(start=len(said)) for h in line.headings()]
+            yield Reading(f"{said}{line.text}", {}, headings)
+            above = "\n"
+    if terms:
+        yield Reading(f"{above}{', '.join(terms)}", {})
 
 
 def html_lines(html: str) -> list[str]:
@@ -338,6 +378,8 @@ class _Page:
         inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
         if inside & kinds.PRE:
             texts = [mark.strip(), text.strip("\n")]
+        elif inside & kinds.TERM:
+            texts = [mark + " ".join(text.split())]
         else:
             first, *more = (" ".join(line.split()) for line in text.splitlines() if line.strip())
             texts = [mark + first, *more]

@@ -9,13 +9,17 @@ from xml.etree.ElementTree import Element
 from hierindex.node import Heading
 from hierindex.read.text import MAX_TITLE
 
-BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM, CELL = (1 << i for i in range(9))
-HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(9, 17))
+BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, CELL = (1 << i for i in range(8))
+TERM, DEFINITION, SUMMARY = (1 << i for i in range(8, 11))
+HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (
+    1 << i for i in range(11, 19)
+)
 """Kinds of elements and lines, as bits.
 
-`TERM` has the question that its neighbour answers. `HIDDEN` is no text, `UNSEEN` is not displayed.
-`CHROME` is navigation and the like. `OUTER` are page headers, footers and asides, which may have
-content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
+`TERM` is explained by a `DEFINITION`; `SUMMARY` has the question that its neighbour answers.
+`HIDDEN` is no text, `UNSEEN` is not displayed. `CHROME` is navigation and the like. `OUTER` are
+page headers, footers and asides, which may have content. Of lines and their parts, `CONTENTS` links
+to places of the same page, `LINKED` to others.
 """
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 WORD = re.compile(r"\w{2}")
@@ -25,7 +29,7 @@ UNFOLDS = re.compile(
 )
 COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
 TAGS = dict.fromkeys(
-    "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
+    "address blockquote body br button caption center details div dl fieldset figcaption figure "
     "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
     BLOCK,
 )
@@ -33,10 +37,11 @@ TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".spl
 TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
 TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
 TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
-TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
 TAGS |= dict.fromkeys("del s strike".split(), STRUCK)
 TAGS |= {
     "article": BLOCK | ARTICLE,
+    "dd": BLOCK | DEFINITION,
+    "dt": BLOCK | TERM,
     "footer": BLOCK | OUTER,
     "main": BLOCK | MAIN,
     "nav": BLOCK | CHROME,
@@ -44,6 +49,7 @@ TAGS |= {
     "noscript": BLOCK | UNSEEN,
     "pre": BLOCK | PRE,
     "section": BLOCK | SECTION,
+    "summary": BLOCK | SUMMARY,
     "thead": BLOCK | TABLE_HEAD,
 }
 ROLES = dict.fromkeys(
@@ -100,7 +106,7 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
         hidden.
     """
     kind = TAGS.get(tag, 0)
-    if tag == "button" and inside & (HEADING | TERM):  # it unfolds what this heads
+    if tag == "button" and inside & (HEADING | TERM | SUMMARY):  # it unfolds what this heads
         return HIDDEN if attributes.get("id") in CHROME_IDS else 0
     if kind & HEADER and not inside & (MAIN | ARTICLE | SECTION):
         kind |= OUTER
