@@ -48,6 +48,7 @@ FRONT_MATTER = re.compile(  # YAML or TOML, or what looks so
     r"""(?:(?:[\w"'][^\n:=]*[:=].*|[ \t#\[\]{}-].*)?\n)+?)(?:(?P=fence)|\.{3})[ \t]*$""",
     re.M,
 )
+CITED = re.compile(r">(?!\s*\d)")  # in a reply; no comparison such as "> 5 mm"
 PROMPTS = ">>>", "..."
 CODE_STARTS = *PROMPTS, "$ ", "import ", "from "
 CODE_ENDS = tuple(";{}\\):,")
@@ -216,7 +217,9 @@ def _is_apart(line: Line, last: Line) -> bool:
     before, after = last.text.strip(), line.text.strip()
     match last.kind, line.kind:
         case "prose", "prose":
-            return _is_title(before, after) or _is_term(last.text, line.text)
+            was, is_cited = (CITED.match(each) is not None for each in (before, after))
+            is_other = is_cited != was and not (was and after[0].islower())
+            return is_other or _is_title(before, after) or _is_term(last.text, line.text)
         case "prose" | "item", "code":  # which may be the end of a sentence
             return not (before[-1].isalnum() or before[-1] == ",") or _is_title(before, after)
         case "code", "prose":

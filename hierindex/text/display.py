@@ -14,8 +14,8 @@ from hierindex.unsafe import visible
 # others, but for labels such as "Guest network: ". No pattern is tried at each of many characters
 # that it would read again: a text may be a megabyte of one sign.
 WIDE = re.compile(r"^.{45,}\n", re.MULTILINE)
-WRAPPED = re.compile(r"\n(?=(?:> ?)*[*_`]{,2}[^\W\d_])")
-CONTINUED = re.compile(r"\n(?=(?:> ?)*[*_`]{,2}[^\W\d_A-Z])")
+WRAPPED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_])")
+CONTINUED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_A-Z])")
 LABEL = re.compile(r"[^\n:]{1,40}: ")
 HEADING = re.compile(
     r"\A[ ]{0,3}#{1,6}(?:[ \t]+|$)|(?<![ \t])[ \t]+#+[ \t]*$"
@@ -23,7 +23,7 @@ HEADING = re.compile(
 )
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
 DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
-QUOTATION = re.compile(r"^[ ]{0,3}(?:>[ ]?)+", re.MULTILINE)
+QUOTED = re.compile(r"\n[ ]{0,3}(?:>[ ]?)+(?=[^\s>])")  # before a further line of a quotation
 # Where a link leads: an address, or a file.
 REFERENCE = re.compile(
     r"^[ ]{0,3}\[[^\[\]\n]+\]: ?(?:<[^>\n]+>|\w+://\S+|[\w.-]*[./#][^\W\d]\S*)$", re.MULTILINE
@@ -74,9 +74,9 @@ class Mark(NamedTuple):
 def marks_of(text: str) -> list[Mark]:
     """Return the parts that are not displayed as stored, in order; styles come before nested parts.
 
-    The marks of Markdown and reStructuredText are hidden, links and roles show their words, and the
-    lines of a paragraph are joined. Code and table rows are unchanged. Several empty lines, as
-    between records, are shown as one.
+    The marks of Markdown and reStructuredText are hidden, but not the first ">" of a quotation;
+    links and roles show their words, and the lines of a paragraph are joined. Code and table rows
+    are unchanged. Several empty lines, as between records, are shown as one.
     """
     marks, end = list[Mark](), 0
     for block in split_blocks(text):
@@ -90,15 +90,15 @@ def marks_of(text: str) -> list[Mark]:
             hidden = _hidden(HEADING, part, start)
             marks += [Mark(start, end, style="heading"), *hidden, *_inline(part, start)]
         else:
-            wrapped = WRAPPED if WIDE.search(part) else CONTINUED
+            quoted, is_wide = block.kind == "quotation", WIDE.search(part)
+            wrapped = (QUOTED if quoted else WRAPPED) if is_wide else CONTINUED
             joined = (
                 Mark(start + m.start(), start + m.end(), " ")
                 for m in wrapped.finditer(part)
                 if not _is_label(part, m.end())
             )
             directive = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
-            pattern = QUOTATION if block.kind == "quotation" else directive
-            hidden = _hidden(pattern, part, start)
+            hidden = _hidden(directive, part, start)
             marks += [*hidden, *joined, *_inline(part, start)]
     return sorted(marks, key=lambda mark: (mark.start, -mark.end))
 
@@ -233,7 +233,7 @@ def parts_of(answer: Json) -> list[Part]:
 
 
 def notes_of(answer: Json) -> list[str]:
-    """Return notes to show after the text: other positions, and missing words."""
+    """Return notes to show after the text: other positions, missing words, unknown documents."""
     notes = list[str]()
     if answer.get("cut_off"):
         notes.append("The answer is cut off at the model's limit of tokens.")
@@ -250,6 +250,8 @@ def notes_of(answer: Json) -> list[str]:
         of_summaries = any(source["level"] for source in answer["sources"])
         where = " in the summaries searched" if of_summaries else ""
         notes.append(f"Not found{where}: {', '.join(missing)}")
+    if not answer["refused"]:
+        notes.append(_unknown(answer).strip())
     return [*filter(None, notes)]
 
 

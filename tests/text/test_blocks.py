@@ -119,6 +119,21 @@ def test_the_title_of_a_section_is_a_heading_without_marks(tmp_path: Path) -> No
     assert found == ["1. Part", "2. Part", "3. Part"]
 
 
+def test_what_a_reply_quotes_is_apart_from_the_reply() -> None:
+    text = "Ada wrote:\n> Is the pier\n> closed?\nIt is, since May."
+    found = [(text[at:to], kind) for at, to, kind in split_blocks(text)]
+    assert found == [
+        ("Ada wrote:", "paragraph"),
+        ("> Is the pier\n> closed?", "quotation"),
+        ("It is, since May.", "paragraph"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["> It is closed\nsince May.", "Each gap must be\n> 5 mm wide."])
+def test_a_line_with_that_sign_may_go_on(text: str) -> None:
+    assert [block.end for block in split_blocks(text)] == [len(text)]
+
+
 def test_a_node_without_places_has_blocks() -> None:
     node = Node("a", "- a rope\n\nIt is wet.")
     assert [block.kind for block in blocks_of(node)] == ["item", "paragraph"]

@@ -22,7 +22,7 @@ WIDE = "It is an old mill, and similar in this and that way"
         ("See :class:`~wind.Mill` and ``key``.", "See Mill and key."),
         ("See [the mill][m].\n\n[m]: ../mills.md#old", "See the mill.\n\n"),
         ("[Bo]: Yes\n[10:15]: hello\n[x]: 3.5", "[Bo]: Yes\n[10:15]: hello\n[x]: 3.5"),
-        (f"> {WIDE}\n> it was *built*.", f"{WIDE} it was built."),
+        (f"> {WIDE}\n> it was *built*.", f"> {WIDE} it was built."),
         ("matrix[i][j], a[k][n+1] = b", "matrix[i][j], a[k][n+1] = b"),
         (
             "It is an old mill, and similar in this way\nto a pump: It turns.",
