@@ -70,13 +70,13 @@ def ask(
     """Answer a question; see `HierarchicalIndex.ask`.
 
     Quoted answers are made without LlamaIndex, whose import takes longer than the answer, unless
-    its postprocessors are given. So is the list of all documents, for which an LLM is not asked.
+    its postprocessors are given. So are lists that answer alone, for which an LLM is not asked.
     `load` returns the embedding model.
     """
     mode = choose_mode(response_mode, llm)
     given = options.pop("synthesizer", None) or {}
     quotes = mode == EXTRACTIVE and given.keys() <= EXTRACTS | DIRECT
-    quotes |= mode in NEED_LLM and asked_of(question).is_for_all
+    quotes |= mode in NEED_LLM and asked_of(question).is_list
     if quotes and not any(map(options.get, POSTPROCESSORS)):
         retrieving = {k: v for k, v in options.items() if k not in DIRECT | POSTPROCESSORS}
         answer = _quoted(table, load, question, given, retrieving)

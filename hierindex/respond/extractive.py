@@ -15,7 +15,15 @@ from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, listing_texts, seconds_of, sources_of
 from hierindex.respond.evidence import QuestionWords, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
-from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, passage_of, units_of, window
+from hierindex.respond.quotable import (
+    NO_CONTENT,
+    Extract,
+    Unit,
+    depends,
+    passage_of,
+    units_of,
+    window,
+)
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
@@ -24,6 +32,7 @@ from hierindex.retrieve.search import in_reading_order
 from hierindex.retrieve.selection import WROTE
 from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
+from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import UNSPACED
 from hierindex.text.words import EVERY_STOP_WORD, WORD
@@ -39,7 +48,7 @@ DEFINED = 0.5  # added to a definition, and to a unit that emphasises words of t
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
 ASIDE = 0.5  # penalty of front matter, references, contents, furniture, and other subjects
-UNSAID = 0.2  # penalty of headings and code, which say less than sentences
+UNSAID = 0.2  # penalty of headings, code, and sentences that depend on one that is not there
 NEAR = 0.6  # minimum score of a passage, relative to the best
 SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
 CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
@@ -100,7 +109,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
     aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
-    scores = words - ASIDE * aside - UNSAID * np.isin(kinds, ["code", "heading"])
+    unsaid = np.isin(kinds, ["code", "heading"]) | depends(units, nodes)
+    scores = words - ASIDE * aside - UNSAID * unsaid
     scores -= RANK * place[[unit.node for unit in units]]
     most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
     near = np.argsort(-scores, kind="stable")[:most]
@@ -289,20 +299,22 @@ class Extractive:
         If the documents that a question names do not answer it, other documents may. A question for
         the documents that contain some words is answered by passages with these words.
         """
-        watch, (words, for_documents, _) = Stopwatch(), asked_of(question)
+        watch, wanted = Stopwatch(), asked_of(question)
+        has_words = wanted.for_documents and not wanted.is_list
         with watch("embed"):
-            asked = retrieval.embedded((for_documents and " ".join(words)) or question)
+            asked = retrieval.embedded(" ".join(wanted.words) if has_words else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
         with watch("respond"):
-            extracted, said = self._read_in_order(retrieved), ""
+            listing, said = retrieval.listing(question, retrieved.snapshot), ""
+            is_list = listing is not None and wanted.is_list
+            extracted = Extract([], 1.0) if is_list else self._read_in_order(retrieved)
             if extracted.refused and has_content(question):
                 others = retrieval.others().find(asked)
                 from_others = self._read_in_order(others)
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_text(others.why), others, from_others
             known = source_scores(retrieved, self.embedder.embed_model)
-            listing = retrieval.listing(question, retrieved.snapshot)
             refusal = no_answer(retrieval) if has_content(question) else NO_QUESTION
             before, after = listing_texts(question, listing, extracted.refused)
             text = f"{before}{said}{extracted.answer(refusal)}{after}".strip()
@@ -319,10 +331,19 @@ class Extractive:
             best=extracted.best or None,
             refused=extracted.refused,
             missing=[w for w in extracted.missing if listing is None or w not in listing.words],
-            unknown=unknown_names(question, snapshot) if extracted.refused and snapshot else {},
+            unknown=_not_there(question, snapshot, passages) if snapshot and not is_list else {},
             listing=listing,
             passages=passages,
         )
+
+
+def _not_there(
+    question: str, snapshot: Snapshot, passages: Sequence[Passage]
+) -> dict[str, list[str]]:
+    """Return the file names in a question that neither a document nor a passage has."""
+    said = "\n".join(f"{each.lead} {each.text}" for each in passages).casefold()
+    unknown = unknown_names(question, snapshot)
+    return {name: near for name, near in unknown.items() if name.casefold() not in said}
 
 
 def has_content(question: str) -> bool:

@@ -70,13 +70,14 @@ def overview_parts(
     weight = {k: weights[k] for k in dict.fromkeys(unit.node for unit in units)}
     runs = _runs(nodes, weight, are_shares)
     run_of = {k: i for i, run in enumerate(runs) for k in run}
+    called = {k: name_of_part(nodes[k]) for k in weight}
     at = {
-        Sentence(text, quote.at, quote.to, quote, run_of[k], kind, name_of_part(nodes[k])): i
+        Sentence(text, quote.at, quote.to, quote, run_of[k], kind, called[k]): i
         for i, (k, _, kind, text, quote, _) in enumerate(units)
     }
     ranked = SalientSentences().ranked([*at])
     best = {i: [at[sentence] for sentence in ranked[i]] for i in sorted(ranked)}
-    names = {i: name_of_part(nodes[units[each[0]].node]) for i, each in best.items()}
+    names = {i: called[units[each[0]].node] for i, each in best.items()}
     documents = {document for node in nodes for document in node.documents}
     if len({*names.values()}) == len(documents) == 1:
         names = dict.fromkeys(names, "")  # the document's

@@ -22,7 +22,7 @@ NO_CONTENT = frozenset({"front matter", "reference", "contents", "furniture"})
 UNDIVIDED = frozenset(
     {"about", "heading", "row", "record", "code", "front matter", "contents", "furniture"}
 )
-LISTED = frozenset({"item", "row", "code"})
+LISTED = frozenset({"item", "row", "code", "quotation"})
 TITLES = frozenset({"about", "heading"})  # of what follows
 ENDS = ".", ",", "\u3002"
 ANNOUNCES = ":", "\uff1a"
@@ -242,8 +242,21 @@ def follows(unit: Unit, after: Unit) -> bool:
     return a.document == b.document and b.start - a.end == after.quote.at - unit.quote.to
 
 
+def depends(units: Sequence[Unit], nodes: Sequence[Node]) -> list[bool]:
+    """Return which units are sentences of summaries that depend on one that was left out."""
+    return [
+        nodes[unit.node].level > 0
+        and (i == 0 or units[i - 1].block != unit.block)
+        and DEPENDS.match(unit.text) is not None
+        for i, unit in enumerate(units)
+    ]
+
+
 def _lead(units: Sequence[Unit], first: int) -> str:
-    """Return the text that introduces a unit: a table's header, a list's sentence, or a speaker."""
+    """Return the text before a unit that introduces it.
+
+    It is a table's header, the sentence that announces a list or a quotation, or a speaker.
+    """
     if units[first].kind == "about":
         return units[first].text
     begins = first  # of the table, the list or the paragraph

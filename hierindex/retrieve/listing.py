@@ -43,6 +43,13 @@ ASKS = re.compile(
 )
 """The words of a question that say that it counts or lists, in English, German and Spanish."""
 
+LACKS = re.compile(  # of documents that do not have the words
+    rf"\b{NAMES}\s+(?:that\s+)?(?:do(?:es)?\s+not|don['\u2019]t)\s+(?:cite|contain|cover|discuss"
+    r"|include|mention|name|refer\s+to)\b(?!.*\b(?:but|except)\b)"
+    r"|\b(?:behandeln|enthalten|erwähnen|nennen)\b(?!.*\baber\b).*\bnicht\W*$",
+    re.IGNORECASE,
+)
+OR = re.compile(r"\b(?:or|oder)\b", re.IGNORECASE)
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
 PLURAL = "s", "en", "te"  # of a noun in `NAMES`
 WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
@@ -53,36 +60,43 @@ class Asked(NamedTuple):
 
     There are no words if the question does neither, or has only words without content, or asks for
     all documents: then `for_documents` is true. `for_several` is true if the documents are asked
-    for in the plural, so that a list of them is an answer.
+    for in the plural, so that a list of them is an answer, and `without` if they lack the words.
     """
 
     words: list[str]
     for_documents: bool
     for_several: bool
+    without: bool = False
 
     @property
     def is_for_all(self) -> bool:
         """Whether the question asks for all documents."""
         return self.for_documents and not self.words
 
+    @property
+    def is_list(self) -> bool:
+        """Whether a list is the answer: of all documents, or of those without some words."""
+        return self.is_for_all or self.without
+
 
 @dataclass(frozen=True)
 class Listing:
-    """The documents with chunks that contain the words of a question.
+    """The documents that contain the words of a question, or that lack them if it asks so.
 
     Parameters
     ----------
     text : str
         A sentence on the result that names up to ten documents.
     words : list of str
-        Words that each of the chunks has, in any form that the index matches.
+        Words that each of the chunks has, in any form that the index matches; or that the documents
+        lack.
     lacking : list of str
         The other words of the question: no chunk that passes the filters contains all of `words`
         and one of these.
     chunks : int
-        Number of chunks with all `words`.
+        Number of chunks with all `words`, or of the documents that lack them.
     documents : dict of str to int
-        Number of these chunks by document, the most first.
+        Number of these chunks by document, in the order of `text`.
     """
 
     text: str
@@ -93,7 +107,7 @@ class Listing:
 
 
 def listing(search: Search) -> Listing | None:
-    """List the documents that contain the words of a question that counts or lists.
+    """List the documents that contain the words of a question that counts or lists, or lack them.
 
     If no chunk contains all words, the chunks with the rarest word are listed, narrowed by the
     other words that occur together with it.
@@ -109,9 +123,11 @@ def listing(search: Search) -> Listing | None:
         None if the question does not count or list, or has no words but question words and does
         not ask for all documents.
     """
-    asked, for_documents, _ = asked_of(search.question)
+    asked, for_documents, _, without = asked_of(search.question)
     if not asked:
         return _every_document(search) if for_documents else None
+    if for_documents and without:
+        return _documents_without(search, asked)
     words, absent, rows = asked, list[str](), _chunks(search, asked)
     if not rows.num_rows:
         alone = {word: _chunks(search, [word]).num_rows for word in asked}
@@ -149,7 +165,9 @@ def asked_of(question: str) -> Asked:
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False, False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
-    return Asked(telling or [*words.values()], bool(names), " ".join(names).endswith(PLURAL))
+    several = " ".join(names).endswith(PLURAL)
+    without = several and LACKS.search(question) is not None
+    return Asked(telling or [*words.values()], bool(names), several, without)
 
 
 def _every_document(search: Search) -> Listing:
@@ -164,6 +182,20 @@ def _every_document(search: Search) -> Listing:
     n_documents = counted(len(documents), "document")
     text = "\n".join([f"{n_documents}{' with the filters' * bool(search.filters)}:", *named])
     return Listing(text, [], [], rows.num_rows, dict(documents))
+
+
+def _documents_without(search: Search, words: Sequence[str]) -> Listing:
+    """List the documents that have no chunk with all words, or with any if "or" joins them."""
+    last = "or" if OR.search(search.question) else "and"
+    groups = [[word] for word in words] if last == "or" else [words]
+    found = {document for group in groups for document in _numbers(_chunks(search, group))}
+    every = _numbers(_chunks(search, []))
+    documents = {document: n for document, n in every.items() if document not in found}
+    of = counted(len(every), f"document(s){' with the filters' * bool(search.filters)}")
+    has = f"{'has' if len(documents) == 1 else 'have'} no chunk with {_joined(words, last)}"
+    named = f": {shortened([*documents])}" if documents else ""
+    text = f"{len(documents):,} of {of} {has}{named}."
+    return Listing(text, [*words], [], sum(documents.values()), documents)
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":

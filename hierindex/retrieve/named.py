@@ -34,7 +34,7 @@ JOINT = re.compile(r"[\s,]*(?:(?:and|or|in|und|oder|y|o)\b)?(?: the)?\s*", re.IG
 POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
-FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
+FILE = re.compile(r"(?<![\w@:./-])(?!www\.)(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 ZEROS = re.compile(r"\b0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
@@ -140,7 +140,7 @@ def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:
     The value of each is a list of the ids of at most three documents with similar names, the most
     similar first.
     """
-    unknown = named(question, snapshot).unknown
+    unknown = named(question, snapshot).unknown if FILE.search(question) else ()
     return {file: similar_documents(file, snapshot) for file in unknown}
 
 

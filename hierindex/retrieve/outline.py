@@ -76,7 +76,7 @@ def outline(
     Raises
     ------
     NotFoundError
-        If no sentence fits the budget, or no document or node has an id in `of`.
+        If no sentence fits the budget, or an id in `of` is unknown or ambiguous.
 
     Notes
     -----
@@ -159,8 +159,9 @@ def name_of_part(node: Node) -> str:
     headings = {each for section in sections for each in titles_of(section)}
     first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])
     is_named = len(node.documents) > 1 or node.whole_document or not headings.isdisjoint(first)
-    above = titles_of(shared_section(sections))[-1:]
-    return title if is_named else "".join(above) or node.document_name or title
+    if is_named:
+        return title
+    return "".join(titles_of(shared_section(sections))[-1:]) or node.document_name or title
 
 
 def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:

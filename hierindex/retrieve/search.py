@@ -39,7 +39,7 @@ SHARE_ACROSS = 0.8  # of vectors, if the text is in another language; tests/benc
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = ("id", "record", "metadata", "vector")
+COLUMNS = ("id", "record", "metadata", "text_hash", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -62,6 +62,8 @@ class Search:
         highest_of: frozenset[str] | None = None,
     ) -> list[Found]:
         """Return at most n nodes, best first, that pass the filters and are in all given parts.
+
+        In context, nodes with the same text count as one.
 
         `among` restricts the search to the nodes with these ids. `highest_of` restricts it to
         chunks and to the summaries with these ids, without those that have a parent among these
@@ -105,7 +107,10 @@ class Search:
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=(*COLUMNS, ROW))
         question = np.asarray(self.embedding)
-        ranked = rank_in_context(rows, question, lexical, self._shares(rows))[:n]
+        ranked = rank_in_context(rows, question, lexical, self._shares(rows))
+        hashes = dict(zip(rows["id"].to_pylist(), rows["text_hash"].to_pylist(), strict=True))
+        _, first = np.unique([hashes[node_id] for node_id, _ in ranked], return_index=True)
+        ranked = ranked[: max(np.sort(first)[:n], default=-1) + 1]
         row = dict(zip(rows["id"].to_pylist(), rows[ROW].to_pylist(), strict=True))
         found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
         nodes = {node.id: node for node in to_nodes(found)}

@@ -222,6 +222,13 @@ def test_a_question_without_an_answer_is_refused_in_words(page):
     assert page.locator("#blocks [data-lit=quoted]").count() == 0
 
 
+@pytest.mark.parametrize("question", ["Which files are there?", "Which files mention Harlow?"])
+def test_a_list_of_documents_is_shown(page, question):
+    ask(page, question)
+    assert "document" in page.locator("#answer .text").first.inner_text()
+    assert page.locator("#answer .refused").count() == 0
+
+
 def test_a_wrong_filter_is_named_in_one_sentence(page):
     page.click("[popovertarget=options]")
     page.get_by_label("Only where").fill("no filter")

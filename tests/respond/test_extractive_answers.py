@@ -232,14 +232,28 @@ def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
     text, n = f"{one} {two}", len(one)
     copies = Span("copy", 0, n), Span("copy", 90, 90 + len(two))
     quotes = (
-        Quote(0, n, Span("d", 0, n), beside=copies[:1]),
-        Quote(n + 1, len(text), Span("d", n + 1, len(text)), beside=copies[1:]),
+        Quote(0, n, Span("d", 0, n), also=copies[:1]),
+        Quote(n + 1, len(text), Span("d", n + 1, len(text)), also=copies[1:]),
     )
     node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
     response = synthesizer.synthesize("Which lantern met falcon again?", found(node))
     assert response.metadata["citations"] == [
         {"document": "d", "start": 0, "end": len(text), "quote": text} | QUOTED
     ]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_sentence_of_a_summary_is_last_if_what_it_depends_on_is_left_out(synthesizer, level):
+    depends, alone = "It was this lantern that met a falcon.", "The lantern met a falcon."
+    at = len(depends) + 1
+    quotes = (
+        Quote(0, at - 1, Span("d", 900, 900 + at - 1)),
+        Quote(at, at + len(alone), Span("d", 0, len(alone))),
+    )
+    metadata = metadata_of(quotes=quotes, level=level, level_max=level)
+    node = TextNode(text=f"{depends} {alone}", metadata=metadata)
+    response = synthesizer.synthesize("Which lantern met this falcon?", found(node))
+    assert response.metadata["best"] == (alone if level else depends)
 
 
 def test_a_record_is_quoted_beside_prose(synthesizer):

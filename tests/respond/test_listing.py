@@ -110,6 +110,39 @@ def test_a_list_of_documents_has_titles_and_passes_filters(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("question", "words", "those"),
+    [
+        ("Which documents do not mention the ferry?", ["ferry"], FERRY),
+        ("List all files that don't contain overdue invoices.", ["overdue", "invoices"], OVERDUE),
+        ("Which files do not name Anna or a joiner?", ["Anna", "joiner"], {*LETTERS, "march.md"}),
+        ("Welche Dateien erwähnen die Schmiede nicht?", ["Schmiede"], {"rechnung-7.txt"}),
+    ],
+)
+def test_documents_without_the_words_are_listed(index, question, words, those):
+    answer = index.ask(question)
+    assert answer.listing.words == words
+    assert answer.listing.documents == dict.fromkeys(sorted(TEXTS.keys() - those), 1)
+    assert (answer.answer, answer.passages) == (answer.listing.text, [])
+    alone = index.ask(question, filters=where(file_name="contract-2.md")).listing
+    assert alone.documents == {"contract-2.md": 1}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which letters do not apply to sheep on Sundays?",
+        "Which document does not mention the ferry?",
+        "Which files do not mention the ferry but mention Anna?",
+        "How many letters without a fare are there?",
+    ],
+)
+def test_other_negations_are_no_such_list(index, question):
+    answer = index.ask(question)
+    assert answer.passages or answer.refused
+    assert answer.answer != (answer.listing and answer.listing.text)
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "When does the ferry run?",

@@ -28,6 +28,7 @@ TEXTS = {
     + " ".join([FILLER] * 4),
     "front.md": "---\ntags: [varnish]\nstatus: draft\n---\n# Hull\n\nThe hull gets a coat of tar"
     " in May, and a second one if the first is dull after a week of sun.",
+    "files.md": "The file anchor.txt has the weights of all anchors on board.",
     "paper.md": "# Keels\n\nKeels of lead are heavier than those of iron and last longer."
     "\n\n# References\n\nLind, E. (2001). Keels of bronze and their corrosion. Journal of Keels.",
 }
@@ -87,6 +88,24 @@ def test_a_passage_begins_before_a_sentence_that_depends_on_another(tmp_path, be
     passage = quoted(tmp_path, "Who forged it in the year of the flood?", text)[0]
     assert passage.best.startswith("It was forged")
     assert passage.text.startswith(begins)
+
+
+def test_what_a_reply_quotes_stands_below_its_author(tmp_path):
+    cited = [f"> {FILLER}"] * 3 + ["> The pump of the ferry was sold to a farmer in Vik."]
+    text = "\n".join(["Hello,", "", "On Monday, Ada wrote:", *cited, "I have told the bank."])
+    passage = quoted(tmp_path, "To whom was the pump sold?", text)[0]
+    assert passage.lead == "On Monday, Ada wrote:\n\u2026"
+    assert passage.best == cited[-1]
+
+
+def test_a_file_that_is_no_document_is_noted_unless_the_answer_has_its_name(index):
+    answer = index.ask("How many coats of tar does the hull get in fronts.txt?")
+    assert answer.passages
+    assert answer.unknown == {"fronts.txt": ["front.md"]}
+    assert "no document 'fronts.txt'" in str(answer)
+    answer = index.ask("Whose weights does anchor.txt have?")
+    assert not answer.refused
+    assert answer.unknown == {}
 
 
 def test_a_short_paragraph_is_quoted_as_a_whole(index):

@@ -30,13 +30,15 @@ export class Answer {
     const cards = answer.passages.map((each, i) => cardOf(each, i + 1, answer.sources));
     this.passages = cards.map(({ passage }) => passage).filter(Boolean);
     this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
+    this.refused = answer.refused;
     this.others = answer.sources.filter((source) => !this.sources.includes(source));
     const documents = documentsOf(this.passages).size;
     const from = documents ? `Quoted from ${counted(documents, "document")}` : "";
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
       element("p", { class: "quiet" }, from),
-      answer.refused ? refusal(answer) : answer.answer_kind === "llm" ? writtenOf(answer) : "",
+      cards.length && answer.answer_kind !== "llm" ? "" : writtenOf(answer),
+      ...notesOf(answer),
       element("ol", { class: "cards" }, cards),
       foldedOf(this.others),
       element("p", { class: "quiet" }, shown(costOf(answer))),
@@ -67,9 +69,8 @@ export class Answer {
 
   /** Return what was shown, in a sentence for those who listen to the page. */
   get said() {
-    return this.passages.length
-      ? `An answer of ${counted(this.passages.length, "quote")}.`
-      : "The index does not answer this.";
+    if (this.refused) return "The index does not answer this.";
+    return `An answer of ${counted(this.passages.length, "quote")}.`;
   }
 
   /** Return how many of an index's documents it quotes and has read, as a sentence. */
@@ -82,8 +83,8 @@ export class Answer {
   }
 }
 
-/** Return the text of a language model, each of its citations as a link with a mark of support. */
-function writtenOf({ answer, citations }) {
+/** Return a text that quotes nothing, each of its citations as a link with a mark of support. */
+function writtenOf({ answer, citations, refused }) {
   const parts = answer.split(/(\[\d+[?*]?\]|\[\?\])/).map((part, i) => {
     const [, n, sign] = (i % 2 && part.match(/^\[(\d*)([?*]?)\]$/)) || [];
     if (n === undefined) return shown(part);
@@ -92,7 +93,7 @@ function writtenOf({ answer, citations }) {
     if (!citation?.document) return element("sup", given, part);
     return element("sup", {}, passageLink(citation, part, given));
   });
-  return element("p", { class: "text written", dir: "auto" }, parts);
+  return element("p", { class: refused ? "refused text" : "text written", dir: "auto" }, parts);
 }
 
 function documentsOf(passages) {
@@ -138,12 +139,12 @@ function bold(text, words) {
   return made;
 }
 
-function refusal({ answer, unknown = {} }) {
-  const names = Object.entries(unknown).map(([name, similar]) => {
-    const near = similar.length ? ` Similar names: ${similar.join(", ")}.` : "";
-    return element("p", {}, shown(`No document is named ${name}.${near}`));
-  });
-  return element("div", { class: "refused text", dir: "auto" }, shown(answer), names);
+/** Return paragraphs of what is beside the quotes: a list, and documents that are not there. */
+function notesOf({ passages, answer_kind: kind, listing, unknown = {} }) {
+  const near = (similar) => (similar.length ? ` Similar names: ${similar.join(", ")}.` : "");
+  const names = Object.entries(unknown).map(([name, all]) => `No document is named ${name}.${near(all)}`);
+  const texts = passages.length && kind !== "llm" && listing ? [listing.text, ...names] : names;
+  return texts.map((text) => element("p", { class: "text", dir: "auto" }, shown(text)));
 }
 
 /** Return the nodes that were read but not quoted, folded. */
