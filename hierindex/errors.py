@@ -64,7 +64,7 @@ def without_password(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return the end of a sentence about an unknown name: the most similar known name, if any.
+    """Return a message suffix that suggests the most similar name, or "" if none.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
 
 
 def requirement(error: Mapping[str, Any]) -> str:
-    """Describe an error of pydantic: the requirement and the value.
+    """Describe a pydantic error: the requirement and the value.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def shown(value: Any) -> str:
 
 
 class HierindexError(Exception):
-    """Base class of all exceptions of hierindex, whose messages contain no passwords."""
+    """Base class of all exceptions of hierindex; their messages omit the passwords of URLs."""
 
     exit_status = 1
 
@@ -119,13 +119,13 @@ class HierindexError(Exception):
 
 
 class InputError(HierindexError, ValueError):
-    """An argument or an array is invalid."""
+    """An argument or a file is invalid."""
 
     exit_status = 2
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Return the first error of pydantic as one sentence; `named` formats the field's name."""
+        """Convert the first error of a validation; `named` formats the name of a field."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":
@@ -154,7 +154,7 @@ class IndexNotFoundError(NotFoundError):
 
     @classmethod
     def at(cls, uri: str) -> "IndexNotFoundError":
-        """Return the error for an address."""
+        """Return the error for the URI of a folder."""
         return cls(
             f"{uri!r} holds no index; build one with `hierindex build SOURCE --index {uri}`."
         )
@@ -194,7 +194,7 @@ class FallbackWarning(UserWarning):
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Raise an error that names the missing extra if an import in the block fails.
+    """If an import in the `with` block fails, raise an error that names the extra.
 
     Parameters
     ----------

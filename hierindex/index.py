@@ -52,7 +52,7 @@ _models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
 
 
 class HierarchicalIndex:
-    """An index that keeps a tree of summaries over documents in one folder.
+    """A tree of summaries of documents, stored in one folder.
 
     Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
     filled through `HierarchyStore`.
@@ -252,7 +252,7 @@ class HierarchicalIndex:
         question : str
         llm : LLM or callable, optional
             Without one, the answer quotes passages of the documents. A function
-            `answer(prompt) -> str` is taken to have LlamaIndex's default window of 3,900 tokens.
+            `answer(prompt) -> str` gets LlamaIndex's default context window of 3,900 tokens.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -314,7 +314,7 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If a mode does not exist, or needs an LLM and none is given, or no mode has an option.
+            If a mode does not exist, or needs an LLM and none is given, or an option is unknown.
         ModelError
             If the LLM cannot be used at all. Other failures are stored in the `Comparison`.
         """
@@ -361,7 +361,7 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If no sentence fits the budget, no document or node has an id in `of`, or an argument
+            If no sentence fits the budget, an id in `of` is unknown or ambiguous, or an argument
             has the wrong type.
         """
         from hierindex.retrieve.retrieval import outlined
@@ -425,7 +425,7 @@ class HierarchicalIndex:
         return overview(self.table.snapshot())
 
     def node(self, node_id: str) -> "BaseNode":
-        """Return the node with this id or unique id prefix, or the node over a whole document.
+        """Return a node by its id, a unique prefix of it, or the id of a document.
 
         Raises
         ------
@@ -581,10 +581,10 @@ class HierarchicalIndex:
 
         Documents are compared by content: new and changed ones are indexed, missing ones are
         removed, and documents of other sources are kept. A document that was removed with `delete`
-        stays out until its file is named. A file with a new date but the same content keeps its
-        old `last_modified_date`. If nothing has changed, no model is loaded and nothing is
-        published. Groups of documents are kept where possible; so with `max_levels`, the tree may
-        have two roots where `build` or `regrow` makes one.
+        stays out until you pass its path. A file with a new date but the same content keeps its old
+        `last_modified_date`. If nothing has changed, no model is loaded and nothing is published.
+        Groups of documents are kept where possible. With `max_levels`, this can leave two roots
+        where `build` or `regrow` makes one.
 
         Parameters
         ----------
@@ -662,7 +662,7 @@ class HierarchicalIndex:
         ----------
         *documents : str
             Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
-            its attachments. Later updates skip these documents until their files are named.
+            its attachments. Later updates skip these documents until you pass their files.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -686,7 +686,7 @@ class HierarchicalIndex:
     def delete_ref_doc(
         self, ref_doc_id: str, delete_from_docstore: bool = False, **options: Any
     ) -> None:
-        """Delete a document under LlamaIndex's name for it; see `delete`."""
+        """Delete one document; LlamaIndex's name for `delete`."""
         self.delete(ref_doc_id, **options)
 
     def regrow(
@@ -757,7 +757,7 @@ class HierarchicalIndex:
         Yields
         ------
         BuildReport
-            Of each update, also if nothing has changed.
+            One for each update, even if nothing has changed.
 
         Raises
         ------

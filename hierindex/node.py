@@ -152,7 +152,7 @@ class Quote(NamedTuple):
         similar sentence of the sources. None if no source supports the part, or if it is unknown.
     verbatim : bool
         Whether the part is quoted; False if a model wrote it.
-    beside : tuple of Span
+    also : tuple of Span
         Further sources: copies of a verbatim part, or sentences that are nearly as similar.
     """
 
@@ -160,15 +160,15 @@ class Quote(NamedTuple):
     to: int
     source: Span | None
     verbatim: bool = True
-    beside: tuple[Span, ...] = ()
+    also: tuple[Span, ...] = ()
 
     @property
     def sources(self) -> tuple[Span, ...]:
         """All sources of the text, the best first."""
-        return (*([] if self.source is None else [self.source]), *self.beside)
+        return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the part `text[at:to]` of this quote; its source is shortened if verbatim."""
+        """Cut the quote to `text[at:to]` of the node; if it is verbatim, its sources, too."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -177,7 +177,7 @@ class Quote(NamedTuple):
             return Span(span.document, start, start + to - at, *span[3:])  # _replace is slower
 
         source = None if self.source is None else part_of(self.source)
-        return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))
+        return Quote(at, to, source, also=tuple(map(part_of, self.also)))
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ class Node:
     document_hash, read_from : str
         For a chunk: digest of its document, and absolute path of the document's source; else "".
     maker : Maker, optional
-        None if no part of hierindex made the node.
+        None if hierindex did not make the node.
     source : dict
         LlamaIndex's SOURCE relationship to the document, as JSON values; empty for none.
     others : dict
@@ -329,7 +329,7 @@ class Node:
 
     @property
     def start(self) -> int:
-        """Smallest start of the node's sources in their documents; -1 if unknown."""
+        """Smallest `start` of the node's citations; -1 without any."""
         return min((span.start for span in self.citations), default=-1)
 
     @property
@@ -385,12 +385,12 @@ class Node:
 
     @property
     def embedded_text(self) -> str:
-        """The text with the metadata to embed."""
+        """The text to embed, with metadata."""
         return self._with_metadata(EMBED_HIDDEN)
 
     @property
     def llm_text(self) -> str:
-        """The text with the metadata that a language model gets to read."""
+        """The text, with the metadata that a language model reads."""
         return self._with_metadata(LLM_HIDDEN)
 
     def _with_metadata(self, hidden: str) -> str:

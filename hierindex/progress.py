@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Progress(Protocol):
-    """Protocol of progress callbacks: `progress(stage, done, total, cost)`.
+    """Protocol of progress callbacks: `progress(stage, done, total, cost="")`.
 
-    `stage` is a name; `done` and `total` are numbers of steps. `cost` is a text, such as the tokens
-    spent so far if a language model is used, else "".
+    `stage` is a name; `done` and `total` are numbers of steps. `cost`, which is often omitted, is a
+    text such as the tokens spent so far, if a language model is used.
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 def silent(stage: str, done: int, total: int, cost: str = "", /) -> None:
-    """Report nothing."""
+    """Do nothing; the default callback."""
 
 
 class Stopwatch:

@@ -98,7 +98,7 @@ class Verification:
         Number of nodes that lost a parent or a child to a deletion; this is not an error.
     checks : tuple of Check
     repaired : tuple of str
-        Sentences on repairs that were made.
+        One sentence for each repair made.
     left : tuple of str
         Sentences with advice on the remaining problems.
     """
@@ -121,7 +121,7 @@ class Verification:
         return [check.name for check in self.checks if not check.ok]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as dicts, sequences and numbers."""
+        """Return the report as a dict for `json.dumps`."""
         checks = [{**asdict(check), "ok": check.ok} for check in self.checks]
         return {"ok": self.ok, **asdict(self), "checks": checks}
 

@@ -180,8 +180,8 @@ def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
 @pytest.mark.parametrize("source", [None, Span("d", 0, 7), Span("d", 0, 30, 2)])
 def test_a_part_of_any_other_quote_keeps_the_whole_source(source):
     beside = (Span("d", 40, 50),)
-    quote = Quote(10, 20, source, verbatim=False, beside=beside)
-    assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False, beside=beside)
+    quote = Quote(10, 20, source, verbatim=False, also=beside)
+    assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False, also=beside)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason
 MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
+BELOW = f"\n{'':10}"  # of the sources of a node
 
 
 def built(report: dict[str, Any]) -> str:
@@ -268,7 +269,7 @@ def node_shown(node: dict[str, Any]) -> str:
             f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",
-            f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
+            f"sources   {BELOW.join(map(_place, node['citations'])) or 'unknown'}",
             f"blocks    {blocks}",
             *filter(None, [grounding_text(node["grounding"])]),
             "",

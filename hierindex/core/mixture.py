@@ -49,11 +49,11 @@ class Mixture:
     ----------
     reduction : {"umap", "pca"}
         Dimension reduction of the first pass for 200 or more distinct rows, "umap" by default.
-        With fewer rows and in the second pass, always principal components.
+        PCA is always used for fewer rows and in the second pass.
     n_dims : int
         Maximum dimensions after the reduction; 10 by default.
     target_size : int, optional
-        Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
+        Mean number of rows per group in the second pass, at least 2; 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
         Minimum posterior for a row to join a group in addition to its most likely one; 0.25 by
@@ -64,7 +64,7 @@ class Mixture:
     Raises
     ------
     InputError
-        If a parameter is out of range; names it.
+        If a parameter is out of range.
     """
 
     # Chosen by V-measures on squad's paragraphs by article and chunks of five books by book.

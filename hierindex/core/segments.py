@@ -29,7 +29,7 @@ class Rule(Protocol):
     """Protocol for segmentation rules: `breakpoints` chooses where to cut a document."""
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps to cut, ascending, for a document's rows; gap i follows row i."""
+        """Return the gaps at which to cut, ascending; gap i follows row i of the document."""
         ...
 
 
@@ -138,7 +138,7 @@ def _below(similarity: Floats1d, threshold: float) -> Ints1d:
 
 @dataclass(frozen=True)
 class Percentile(GapRule):
-    """Cut gaps whose similarity is below the given percentile of the document's similarities.
+    """Cut at gaps where the similarity is below a percentile of the document's similarities.
 
     `percentile` is in [0, 100], 5 by default.
     """
@@ -156,7 +156,7 @@ class Percentile(GapRule):
 
 @dataclass(frozen=True)
 class Gradient(Percentile):
-    """Cut gaps where the gradient of the similarity is below the given percentile of all gradients.
+    """Cut where the gradient of the similarity is below a percentile of the document's gradients.
 
     This suits homogeneous texts. `percentile` is in [0, 100], 5 by default. A document of two rows
     has no gradient and is not cut.
@@ -171,7 +171,7 @@ class Gradient(Percentile):
 
 @dataclass(frozen=True)
 class StandardDeviation(GapRule):
-    """Cut gaps more than `amount` standard deviations below the document's mean similarity.
+    """Cut where the similarity is more than `amount` standard deviations below the mean.
 
     `amount` is 3 by default.
     """
@@ -188,7 +188,7 @@ class StandardDeviation(GapRule):
 
 @dataclass(frozen=True)
 class Interquartile(StandardDeviation):
-    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity.
+    """Cut where the similarity is more than `amount` interquartile ranges below the mean.
 
     `amount` is 1.5 by default.
     """
@@ -203,7 +203,7 @@ class Interquartile(StandardDeviation):
 
 @dataclass(frozen=True)
 class Cosine(GapRule):
-    """Cut gaps with a similarity below `threshold`, in (-1, 1]."""
+    """Cut between adjacent rows whose similarity is below `threshold`, in (-1, 1]."""
 
     threshold: float
 
@@ -218,7 +218,7 @@ class Cosine(GapRule):
 
 @dataclass(frozen=True)
 class Optimal:
-    """Optimal segmentation: the fewest segments of a single row, then the greatest cohesion.
+    """Minimise the number of single-row segments, then maximise cohesion.
 
     Segments stay within the caps on tokens and children. Crossing a heading has a cost, so segments
     tend to end where sections end; short sections share a segment, and long ones are cut where
@@ -237,7 +237,7 @@ class Optimal:
 
     Notes
     -----
-    Cohesions cost O(n_rows * longest * n_dims), with `longest` the cap on children; the search
+    Cohesion takes O(n_rows * longest * n_dims), with `longest` the cap on children; the search
     O(n_rows * longest * n_segments). Documents of more than 1,024 rows are first cut into equal
     stretches, so the cost is linear in their length.
     """

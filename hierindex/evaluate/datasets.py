@@ -28,9 +28,9 @@ class Question:
     ----------
     id, text : str
     group : str
-        Questions of a group, usually of one document, are resampled together.
+        Unit of resampling for the confidence intervals, usually the id of the document.
     kind : str
-        Figures are means over the questions of a kind.
+        Results are averaged for each kind separately.
     within : str, optional
         Id of a document: only this document is searched.
     without : str, optional
@@ -38,7 +38,7 @@ class Question:
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
-        Gold: ids of relevant documents. Documents that the data lack count as not found.
+        Gold: ids of relevant documents. Documents missing from the data count as not found.
     answers : tuple of str
         Gold: texts, one of which must be found word for word.
     """
@@ -68,8 +68,8 @@ class Dataset:
     Raises
     ------
     InputError
-        If an id is repeated, a question has a gold span or `within` of a missing document, or a
-        gold span is outside of its document.
+        If an id is repeated, `within` or a gold span of a question names no document, or a gold
+        span is outside of its document.
     """
 
     name: str
@@ -120,8 +120,8 @@ def read_dataset(path: str | Path) -> Dataset:
     Notes
     -----
     Each line of `documents.jsonl` is a JSON object with `doc_id` and `text`. Each line of
-    `questions.jsonl` is a JSON object with `qid`, `doc_id`, `question`, optionally `kind`, and at
-    least one kind of gold:
+    `questions.jsonl` is a JSON object with `qid`, `doc_id`, `question`, optionally `kind`, and one
+    or more gold fields:
 
     * `start` and `end` (exclusive): character offsets in the document's text;
     * `evidence`: a list of passages, word for word as in the document;

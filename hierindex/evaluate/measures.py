@@ -216,7 +216,7 @@ class Report:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields by name, and the rows as dicts."""
+        """Return the fields as a dict, each row as a dict."""
         return {**asdict(self), "rows": [row._asdict() for row in self.rows]}
 
     def __str__(self) -> str:

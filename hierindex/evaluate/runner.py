@@ -184,8 +184,8 @@ def evaluate(
     ways : sequence of str or mapping, optional
         "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
         vectors, by words, and by both), "collapsed" (all levels at once), "level-1", "level-2" and
-        so on; by default all of these. "answer", which is only asked if it is named, measures
-        the answers of `HierarchicalIndex.ask` without a language model. Or a mapping of names to
+        so on; by default all of these. "answer", which must be listed explicitly, measures the
+        answers of `HierarchicalIndex.ask` without a language model. Or a mapping of names to
         functions, see `retrieved`.
     budgets : sequence of int
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
@@ -205,7 +205,7 @@ def evaluate(
         A function of further measures, `measures(question, passages, budget)`. It returns a dict of
         values by (name, budget). It is called with the passages that fit each token budget and, for
         questions with gold passages or documents, with each ranking of ten passages and None as
-        budget; it is not called with answers. With it, questions without gold are evaluated, too.
+        budget; it is not called with answers. With it, questions without gold are also used.
     progress : Progress
 
     Returns
@@ -220,18 +220,18 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of characters of gold passages that are returned, divided by the number
-    that fits the token budget; `documents` is the share of gold documents; `answer` is the share of
-    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are measured on
-    rankings of ten passages, where a passage is relevant if it is from a gold document, or has at
-    least 41 characters or half of a gold passage.
+    `coverage` is the number of characters of gold passages that are returned, divided by the most
+    that fit the token budget; `documents` is the share of gold documents; `answer` is the share of
+    questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured on
+    rankings of ten passages, where a relevant passage is from a gold document, or contains at least
+    41 characters or half of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
     of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
     answers that say that nothing answers the question. Questions without gold have only `words` and
-    `refused`. Their default kind is "without gold", so that correct and wrong refusals are not
-    mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without gold
-    if its name is "answer".
+    `refused`. Their default `kind` is "without gold", to keep correct and wrong refusals apart. A
+    function in `ways` may also return an `Answer`; one named "answer" also gets questions without
+    gold.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

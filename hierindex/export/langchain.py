@@ -39,8 +39,8 @@ def to_langchain_documents(index: HierarchicalIndex, level: Level | None = None)
     Returns
     -------
     list[Document]
-        A document has the id, text and metadata of its node. More metadata, with the prefix
-        `hierindex_`, are the node's `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
+        A document has the id, text and metadata of its node. Keys with the prefix
+        `hierindex_` hold the node's `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
         `documents`, `more_documents`, `parents` (ids with weights), `children` (ids), `citations`
         and `sentences`.
 
@@ -129,8 +129,8 @@ def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> Hierarch
     Returns
     -------
     HierarchyDocumentRetriever
-        Returns documents as `to_langchain_documents` does, with two more metadata:
-        `hierindex_score`, and `hierindex_path`, the ids from the strongest parent up to the root.
+        Returns documents as `to_langchain_documents` does, with two more keys: `hierindex_score`,
+        and `hierindex_path`, the ids from the strongest parent up to the root.
 
     Raises
     ------

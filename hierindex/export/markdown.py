@@ -125,7 +125,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     index : HierarchicalIndex
     folder : str or Path
         Folder to write to; missing folders are created. Its ``.hierindex.json`` holds the digest
-        and the document of each file, so that names stay when titles change.
+        and the document of each file, so that files keep their names when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.

@@ -46,10 +46,10 @@ VARIABLE = re.compile(r"--([\w-]+):\s*(?:light-dark\((#\w+), (#\w+)\)|([^;]+));"
 def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     """Draw the tree to a new SVG file: a column for each level, the chunks on the right.
 
-    The heading gives the name of the index and the numbers of its documents and tokens. The height
-    of a node is the number of chunks under it, in reading order; it spans the columns of all levels
-    that it belongs to. Colours follow the reader's light or dark theme. Nodes less than 1.5 pixels
-    high are left out, so a level takes at most about 10 kB.
+    The heading gives the name of the index and the numbers of its documents and tokens. Nodes are
+    in reading order. The height of a node is its number of chunks, and it spans the columns of all
+    its levels. Colours follow the reader's light or dark theme. Nodes less than 1.5 pixels high are
+    left out, so a level takes at most about 10 kB.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _escaped(text: str) -> str:
 def plot_map(
     index: HierarchicalIndex, level: Level | None = None, max_chunks: int = MAX_POINTS
 ) -> "Figure":
-    """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
+    """Draw the chunks as points in a plane, similar ones near each other, coloured by parent.
 
     The legend has the names of the parents with the most points.
 
@@ -227,11 +227,11 @@ def plot_map(
     ----------
     index : HierarchicalIndex
     level : int or {"top", "documents", "sections", "chunks"}, optional
-        Level of the parents that colour the points; the 8 parents with most points get a colour.
-        By default the highest level with at least 8 nodes, or else the lowest above the chunks.
+        Level of the parents that colour the points; the 8 with the most points get a colour. By
+        default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
-        Maximum number of points. 2,000 by default and at most. If there are more chunks, a sample
-        is drawn.
+        Maximum number of points; at most 2,000, the default. If there are more chunks, a sample is
+        drawn.
 
     Returns
     -------

@@ -87,7 +87,7 @@ class BuildReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as dicts, lists and numbers."""
+        """Return the report as a dict for `json.dumps`."""
         skipped = [each.to_json() for each in self.skipped]
         return {**asdict(self), "skipped": skipped}
 

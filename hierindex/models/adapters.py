@@ -62,7 +62,7 @@ class OpenVinoEmbedding(BatchEmbedding):
     Parameters
     ----------
     folder : str
-        Contains the graph, the tokenizer and the card of an export.
+        Has the exported graph, the tokenizer, and their settings (the card).
     model_name : str
         Name under which the model was loaded.
     precision : {"bfloat16", "float32"}
@@ -88,7 +88,7 @@ class OpenVinoEmbedding(BatchEmbedding):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that determines a text's vector, with the precision."""
+        """Digest of everything that determines vectors, and the precision."""
         return self.encoder.fingerprint
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

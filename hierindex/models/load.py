@@ -53,12 +53,11 @@ def load_embed_model(
     ----------
     name : str
     device : str, optional
-        Torch's name of the device; by default the accelerator that torch finds, else "cpu".
+        The device, as torch names it; by default the accelerator that torch finds, else "cpu".
     precision : {"bfloat16", "float32"}
         Precision of matrix products on a CPU, "bfloat16" by default. It takes about half the time.
-        float32 is used instead if the processor has no bfloat16 instructions, or if the cosine of
-        test vectors to those of float32 is below 0.999. An index may be queried in either
-        precision.
+        float32 is used instead if the processor has no bfloat16 instructions, or if test vectors
+        differ too much (cosine below 0.999). An index may be queried in either precision.
 
     Returns
     -------
@@ -244,7 +243,7 @@ def fastest_dtype(device: str) -> "torch.dtype":
     Parameters
     ----------
     device : str
-        Torch's name of the device.
+        The device, as torch names it.
     """
     import torch
 

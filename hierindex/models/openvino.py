@@ -109,7 +109,7 @@ class Exported:
     Parameters
     ----------
     folder : Path
-        Contains the graph, the tokenizer and the card of an export.
+        Has the exported graph, the tokenizer, and their settings (the card).
     precision : {"bfloat16", "float32"}
     """
 
@@ -189,7 +189,7 @@ class OpenVinoEncoder(Exported):
     Parameters
     ----------
     folder : Path
-        Contains the graph, the tokenizer and the card of an export.
+        Has the exported graph, the tokenizer, and their settings (the card).
     precision : {"bfloat16", "float32"}
     model_name : str
         Name under which the model was loaded.
@@ -206,7 +206,7 @@ class OpenVinoEncoder(Exported):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that determines a text's vector, with the precision."""
+        """Digest of everything that determines vectors, and the precision."""
         return f"{self.card.source} {self.precision}"
 
     def get_query_embedding(self, query: str) -> list[float]:
@@ -263,7 +263,7 @@ class OpenVinoCrossEncoder(Exported):
     Parameters
     ----------
     folder : Path
-        Contains the graph, the tokenizer and the card of an export.
+        Has the exported graph, the tokenizer, and their settings (the card).
     precision : {"bfloat16", "float32"}
     """
 

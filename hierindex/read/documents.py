@@ -151,13 +151,13 @@ def read_documents(
     progress : Progress, optional
         Called after each file.
     memory : Readings, optional
-        Cache of the texts of files, by their content.
+        Cache of file texts, keyed by file content.
 
     Returns
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with bytes that are not UTF-8 escaped. Mails of a mailbox and
+        file relative to the source, with invalid UTF-8 bytes escaped. Mails of a mailbox and
         readable attachments are separate documents; their id is the id of the file, "#" and their
         name.
 
@@ -167,7 +167,7 @@ def read_documents(
         [level, title, character offset], for HTML also an anchor; and `left_out`, short phrases on
         parts that were not read.
     skipped : list[Skipped]
-        Files that cannot be read as text, and links to files that are read anyway.
+        Files that cannot be read as text, and links to files already read.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Skipped:
     is_unread: bool = False
 
     def to_json(self) -> dict[str, str]:
-        """Return the file's path and the reason, as the command line prints them."""
+        """Return a dict with the path and the reason."""
         return {"path": self.path, "reason": self.reason}
 
 

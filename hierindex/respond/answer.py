@@ -113,13 +113,13 @@ class Source:
     path: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as dictionaries, lists and numbers."""
+        """Return the fields as a dict for `json.dumps`."""
         return {**vars(self), "citations": [each.to_json() for each in self.citations]}
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage that an answer without a language model quotes.
+    """A passage that an extractive answer quotes.
 
     Attributes
     ----------
@@ -143,11 +143,11 @@ class Passage:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the passage that `to_json` returned."""
+        """Restore a passage from `to_json`."""
         return cls(**{**data, "citation": Citation.from_json(data["citation"])})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the texts, and the citation as a dictionary."""
+        """Return the fields as a dict, `citation` included."""
         return {**vars(self), "citation": self.citation.to_json()}
 
 
@@ -166,8 +166,9 @@ class Answer:
     answer_kind : {"extractive", "llm"}
         Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
     citations : list of Citation
-        Of an LLM's answer: the sentence of the cited passage that is most similar to the sentence
-        of the answer. Its `supported` says whether it is similar enough and contains its facts.
+        One for each "[n]". In an LLM's answer, it quotes the sentence of the passage that is most
+        similar to the sentence of the answer; `supported` says whether it is similar enough and
+        contains the facts.
     sources : list of Source
         The retrieved nodes, best first.
     usage : Usage
@@ -180,13 +181,13 @@ class Answer:
     best : str, optional
         Of an extractive answer: the part of the first passage that answers best.
     refused : bool
-        Whether nothing that was searched answers the question.
+        True if no searched text answers the question.
     missing : list of str
-        Numbers, names, quoted words and other important words of the question that an extractive
-        answer does not contain, or not in what it quotes about the names.
+        Of an extractive answer: numbers, names and quoted words of the question that are not in
+        its passages or their titles, and important words that no node on its subject has.
     unknown : dict of str to list of str
-        Of a refused answer: file names in the question that no document has, with the ids of
-        documents with similar names.
+        Of an extractive answer: file names in the question that neither a document nor a quoted
+        passage has, with the ids of documents with similar names.
     listing : Listing, optional
         If the question counts or lists: all documents that contain its words.
     cut_off : True, optional
@@ -218,7 +219,7 @@ class Answer:
     calls: SkipJsonSchema[list[Call]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as dictionaries, lists and numbers, without calls and without None."""
+        """Return the fields as a dict for `json.dumps`, except `calls` and None values."""
         data = asdict(self) | {
             name: [each.to_json() for each in getattr(self, name)]
             for name in ("citations", "sources", "passages")

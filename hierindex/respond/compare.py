@@ -184,7 +184,7 @@ class Comparison:
     why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as dictionaries, lists and numbers, without None."""
+        """Return a dict for `json.dumps`, with `attempts` as `modes`."""
         return {
             "question": self.question,
             **({} if self.why is None else {"why": self.why}),

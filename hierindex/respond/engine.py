@@ -235,7 +235,7 @@ def query_engine(
     Raises
     ------
     InputError
-        If the mode is unknown, needs an LLM and none is given, or no mode has an option.
+        If the mode is unknown, needs an LLM and none is given, or an option is unknown.
     """
     llm = as_llm(llm)
     mode = choose_mode(response_mode, llm)

@@ -42,30 +42,29 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     An answer is one to five passages of at most about 60 words each, the best first, each followed
     by its number in brackets. A passage is a paragraph, a list item with the sentence that
     introduces the list, a table row with the head of its table, a record, or some sentences of a
-    long paragraph; short ones are extended by their neighbours. The author and the date in a
-    document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
-    row, which is scored by three things: the share of the question's words in it or in the titles
-    above it (rare words weigh more), its similarity to the question, and the rank of its node. A
-    sentence that emphasises half of the words of the question, as a definition does, is preferred
-    to others, and a sentence to headings and code. If a node has one of the names in the question,
-    passages of nodes without any score less. Passages with much lower scores than the best are not
-    shown, and no fact is shown twice. Front matter, references and tables of contents are quoted
-    only if they match words of the question.
+    long paragraph; short ones include neighbouring text. The author and the date in a document's
+    metadata can be a passage, too. A passage is chosen by its best sentence, item or row, which is
+    scored by three things: the share of the question's words in it or in the titles above it (rare
+    words weigh more), its similarity to the question, and the rank of its node. Definitions, and
+    sentences with half of the question's words in bold or italics, score higher; headings and code
+    score lower. If a node has a name from the question, passages of nodes without such a name score
+    lower. Passages with much lower scores than the best are not shown, and no fact is shown twice.
+    Front matter, references and tables of contents are quoted only if they match words of the
+    question.
 
     A question about the whole index ("What is this about?") is answered by an overview: for each
     part in reading order its name, its share of the text if the nodes are an outline, and its best
     sentence, as in "Weather (50%): It rained all week. [1]". A part is a node. If all nodes are of
     one document, consecutive ones with the same heading are one part, which has a sentence for each
-    tenth of the text, up to three. If not
-    all parts fit, those with the smallest shares are only named. For a single node, the overview
-    continues with the following sentences and the titles of its children. An outline is always an
-    overview.
+    tenth of the text, up to three. If not all parts fit, those with the smallest shares are only
+    named. For a single node, the overview continues with the following sentences and the titles of
+    its children. An outline is always an overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
     `refused`, True if nothing answers the question; and `missing`: numbers, names and quoted words
     of the question that are neither in the passages nor in the titles above them, and other
-    important words of the question that no node contains, or no passage with the names in it.
+    important words that no node about the subject of the question contains.
 
     Parameters
     ----------
@@ -74,12 +73,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     answer_tokens : int
         Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
     min_score : float in [0, 1], optional
-        Minimum score of an answer, 0.4 by default. With 0 or None, a question is only refused if
-        there is no sentence. The score is the probability that the nodes answer the question. It is
-        computed from the question's similarity to the nearest sentence, the share of its words that
-        a node contains, and whether its numbers and names are in one of the best five nodes. A
-        search for words that a node contains is never refused, nor is a question about the whole
-        index.
+        Minimum score of an answer, 0.4 by default. With 0 or None, a question is only refused if it
+        or all nodes have no content. The score is the probability that the nodes answer the
+        question. It is computed from the question's similarity to the nearest sentence, the share
+        of its words that a node contains, and whether its numbers and names are in one of the best
+        five nodes. Keywords that all occur in one node are never refused, nor is a question about
+        the whole index.
 
     Raises
     ------
@@ -129,17 +128,17 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> Response:
-        """Do what `synthesize` does, in a thread."""
+        """Run `synthesize` in a thread."""
         return await asyncio.to_thread(self.synthesize, query, nodes, additional_source_nodes)
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
-        """Return the answering passages of texts without sources."""
+        """Quote passages of the texts that answer the question."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
         retrieved = self._retrieved(QueryBundle(query_str), nodes)
         return self._extractive.extracted(retrieved).answer(NO_ANSWER, numbered=False)
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
-        """Do what `get_response` does, in a thread."""
+        """Run `get_response` in a thread."""
         return await asyncio.to_thread(self.get_response, query_str, text_chunks)
 
     def _retrieved(self, query: QueryBundle, nodes: Sequence[NodeWithScore]) -> Retrieved:
@@ -203,7 +202,7 @@ class BoundedTreeSummarize(TreeSummarize):
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
-        """Return the answer to a question from texts; `variables` fill the template."""
+        """Answer a question from texts; `variables` go into the prompt template."""
         calls = Calls()
         llm = with_retries(self._llm, calls)
         template = self._summary_template.partial_format(query_str=query_str, **variables)

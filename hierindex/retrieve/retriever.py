@@ -34,7 +34,7 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        In an outline, the share of the index's text that is under the node, in [0, 1].
+        In an outline, the share of the outlined text under the node, in [0, 1].
     snapshot : Snapshot, optional
         The generation in which the node was found.
     """
@@ -121,13 +121,13 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           about the whole index, or about all of a document or folder that it names, gets an outline
           instead, which does not depend on `by` and `rerank`.
         * "collapsed": the nodes of all levels.
-        * "level": the nodes at `level`. If `mode` is None and `level` is above the chunks, a
-          question that names documents gets only their nodes, if the level has any, and one about
-          the whole index, or all of a document, gets an outline of this level.
+        * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, a question that
+          names documents searches their nodes at this level, if there are any; a question about
+          the whole index, or about all of a document, gets an outline of this level.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
-        Levels to search: a number, 0 or "chunks" for the chunks, "top" for the highest level,
+        Levels to search: a number (0 is the chunks), "chunks", "top" for the highest level,
         "documents" for the summary of each document, or "sections" for the highest node of each
         section; see Notes. In mode "level", numbers, "chunks" and "top" can be combined in a
         sequence. A node that was promoted to a higher level belongs to both.
@@ -140,7 +140,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.
     partial_summaries : bool
-        Whether a summary already passes if one chunk under it does. Its text may then reveal
+        Whether a summary passes if any chunk under it does. Its text may then reveal
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "text" by words (BM25), "hybrid" by both, "context" by
@@ -160,14 +160,14 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         score and the score of the search, both standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
-        Applied in turn to the selected nodes, as in LlamaIndex. The result is that of the last one,
-        in its order. If they drop nodes, pass a larger `top_k`.
+        Applied in turn to the selected nodes, as in LlamaIndex. The last one determines the results
+        and their order. If they drop nodes, pass a larger `top_k`.
 
     Raises
     ------
     InputError
         If options cannot be combined or a number is out of range. While retrieving, if no chunk
-        has a key of the filters, or no result fits `token_budget`.
+        has the key of a filter, or no result fits `token_budget`.
     ModelError
         If the cross-encoder cannot be loaded.
     LevelError
@@ -177,8 +177,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
     document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all of one
-    section, or share more titles than all chunks of their document do; chunks under no such node
-    belong to the level themselves.
+    section, or share more titles than the chunks of the whole document do; chunks under no such
+    node also belong to the level.
 
     The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
     `SimilarityPostprocessor`:
@@ -187,10 +187,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     by "dense"         cosine similarity
     by "hybrid"        reciprocal rank fusion, in [0, 1]
     by "text"          BM25
-    by "context"       standard deviations above the mean of the candidates
+    by "context"       standard deviations from the mean of the candidates
     with `rerank`      standard deviations from the mean of the candidates
     `whole_documents`  cosine similarity of the document's summary
-    an outline         share of the index's text that is under the node
+    an outline         share of the outlined text under the node
     =================  ======================================================
     """
 

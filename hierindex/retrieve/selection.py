@@ -132,11 +132,11 @@ def merged(found: Sequence[Found], copies: Iterable[Quotes]) -> Found:
     for quote in chain.from_iterable(copies):
         places[quote.at, quote.to].update(quote.sources)
 
-    def beside(quote: Quote) -> tuple[Span, ...]:
+    def others(quote: Quote) -> tuple[Span, ...]:
         elsewhere = places[quote.at, quote.to].difference(quote.sources)
-        return (*quote.beside, *sorted(elsewhere, key=itemgetter(0, 1)))
+        return (*quote.also, *sorted(elsewhere, key=itemgetter(0, 1)))
 
-    quotes = tuple(quote._replace(beside=beside(quote)) for quote in node.quotes)
+    quotes = tuple(quote._replace(also=others(quote)) for quote in node.quotes)
     return Found(replace(node, quotes=quotes), max(each.score for each in found))
 
 

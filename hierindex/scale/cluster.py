@@ -217,7 +217,7 @@ class SharedRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Return a correction of each sentence; see `LLMRewriter.correct`."""
+        """Return a correction of each claim; see `LLMRewriter.correct`."""
         return self._asked(self._actor.correct, claims)
 
     def _asked(self, method: Any, *arguments: Any) -> list[Rewrite]:

@@ -226,7 +226,7 @@ def serve(
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to listen on. By default, every user of this machine can connect.
+        Address to listen on; by default 127.0.0.1, which every user of this machine can reach.
     llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
@@ -239,7 +239,7 @@ def serve(
     ------
     InputError
         If the extra `serve` is not installed, or the address or port cannot be used, or a name
-        contains other characters than letters, digits, underscores, hyphens and dots.
+        contains characters other than letters, digits, underscores, hyphens and dots.
     """
     indexes = index if isinstance(index, Mapping) else {"": index}
     given = bool(indexes) and all(isinstance(i, HierarchicalIndex) for i in indexes.values())

@@ -159,7 +159,7 @@ class Snapshot:
         return END_CHUNKS if self.is_built else CHUNKS
 
     def check_dimension(self, n_dims: int) -> None:
-        """Raise InputError if a question's vector has another dimension than the table's."""
+        """Raise InputError if a question's vector has another dimension than the table."""
         if self._schema is not None:
             check_dimension(self._schema, n_dims, "the question has")
 

@@ -49,7 +49,7 @@ class HierarchyStore(BasePydanticVectorStore):
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
     keep_generations : int
-        Number of generations to keep, at least 1 and 2 by default; each write removes older ones.
+        Number of generations to keep, at least 1; 2 by default; each write removes older ones.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
@@ -81,11 +81,10 @@ class HierarchyStore(BasePydanticVectorStore):
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
     `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node belongs to every level
     between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
-    `hierindex_whole_document` to the document whose chunks are exactly those under a node. They
-    are combined with other keys only by AND.
-    `documents` is short for `hierindex_documents` unless a chunk has metadata of that name.
-    A condition on a key that no node has matches nothing, even if it is negated, and a warning
-    names the key.
+    `hierindex_whole_document` to the document whose chunks are exactly those under a node. These
+    keys can be combined with others only by AND. `documents` is short for `hierindex_documents`
+    unless a chunk has metadata of that name. A condition on a key that no node has matches nothing,
+    even if it is negated, and a warning names the key.
 
     Every write publishes a new generation (version of the table) in one step, after its rows and
     search indices are written. Each call reads the newest generation at its start; use `snapshot`
@@ -93,8 +92,8 @@ class HierarchyStore(BasePydanticVectorStore):
     the newest. Unpublished data of a killed process is never read, and the next write removes it. A
     deletion also removes all earlier generations, so that no file contains deleted text.
 
-    A pipeline that runs again passes on only new and changed documents. Pass the store to its
-    hierarchy as `store=`, so that each run results in a single tree.
+    Later runs of an `IngestionPipeline` pass on only new and changed documents. For one tree of all
+    documents, pass the store to the hierarchy as `store=`.
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer. In an object store, the second of two writers fails when it
@@ -167,8 +166,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Return the generations that are kept, the oldest first.
 
         Each is a dict of its number (`generation`), the `time` of its publication, its numbers of
-        `documents`, `levels` and `nodes`, the kind of write (`what`, such as "build"), and its
-        numbers of `changes`.
+        `documents`, `levels` and `nodes`, the kind of write (`what`, such as "build"), and counts
+        of `changes`.
         """
         return self._table.history()
 
@@ -185,9 +184,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        If a hierarchy with this `store` made the nodes, they replace all nodes of the store. Warns
-        if the store then has roots other than these nodes, which happens if a pipeline passes only
-        changed documents to a hierarchy without `store`.
+        Nodes made by a hierarchy with this `store` replace all nodes of the store. A pipeline that
+        passes only changed documents to a hierarchy without `store` leaves several roots, and this
+        method warns.
 
         Raises
         ------
@@ -216,7 +215,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Let the next `add` of exactly these nodes replace all nodes of a generation."""
+        """Let the next `add` of exactly these ids replace all nodes of `generation`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options
@@ -239,20 +238,20 @@ class HierarchyStore(BasePydanticVectorStore):
     ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
-        A deletion by filters includes every summary with a passing chunk under it, so that no
-        remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and
-        marks them as stale.
+        A deletion by filters alone also deletes every summary with a matching chunk under it, so
+        that no remaining text reveals a deleted one. A deletion by ids keeps the summaries of a
+        chunk and marks them as stale.
 
         Returns
         -------
         int
-            The number of nodes that were deleted, or with `dry_run`, that would be.
+            Number of nodes that were deleted; with `dry_run`, that would be deleted.
 
         Raises
         ------
         InputError
-            If neither ids nor filters are given; `clear` deletes everything. If no chunk has a
-            key of the filters.
+            If neither ids nor filters are given; `clear` deletes everything. If no chunk has the
+            key of a filter.
         """
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
@@ -289,8 +288,8 @@ class HierarchyStore(BasePydanticVectorStore):
         query : VectorStoreQuery
             In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
             `hybrid_top_k` results (by default `similarity_top_k`). It fuses `similarity_top_k`
-            results by vectors (at least 50 if `hybrid_top_k` is not given) with `sparse_top_k`
-            results by words (by default `similarity_top_k`, at least 50).
+            results by vectors (without `hybrid_top_k`, at least 50) with `sparse_top_k` results by
+            words (by default `max(similarity_top_k, 50)`).
         **kwargs
             `partial_summaries`, see the class; for mode `mmr`, `mmr_prefetch_k`, the number of
             candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per
@@ -300,8 +299,7 @@ class HierarchyStore(BasePydanticVectorStore):
         ------
         InputError
             If the mode is not supported, a number is out of range, the embedding or text that the
-            mode needs is missing, or the embedding is not finite or has another dimension than the
-            table.
+            mode needs is missing, or the embedding is not finite or has the wrong dimension.
         """
         _check_query(query)
         rows = self._found(query, **kwargs)
@@ -312,11 +310,11 @@ class HierarchyStore(BasePydanticVectorStore):
         )
 
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Do what `add` does, in a thread."""
+        """Run `add` in a thread."""
         return await in_daemon_thread(partial(self.add, nodes, **kwargs))
 
     async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Do what `delete` does, in a thread."""
+        """Run `delete` in a thread."""
         await in_daemon_thread(partial(self.delete, ref_doc_id, **delete_kwargs))
 
     async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
@@ -326,11 +324,11 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **options: bool,
     ) -> int:
-        """Do what `delete_nodes` does, in a thread."""
+        """Run `delete_nodes` in a thread."""
         return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
 
     async def aclear(self) -> None:
-        """Do what `clear` does, in a thread."""
+        """Run `clear` in a thread."""
         await in_daemon_thread(self.clear)
 
     async def aget_nodes(
@@ -339,11 +337,11 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Do what `get_nodes` does, in a thread."""
+        """Run `get_nodes` in a thread."""
         return await in_daemon_thread(partial(self.get_nodes, node_ids, filters, **kwargs))
 
     async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """Do what `query` does, in a thread."""
+        """Run `query` in a thread."""
         return await in_daemon_thread(partial(self.query, query, **kwargs))
 
     def _found(

@@ -56,7 +56,8 @@ class BertExtractor:
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
         return [
-            self._extract(informative(group)[0], budget.beside(names_of(group))) for group in groups
+            self._extract(informative(group)[0], budget.without(names_of(group)))
+            for group in groups
         ]
 
     def _extract(self, pool: list[Sentence], budget: Budget) -> list[Sentence]:

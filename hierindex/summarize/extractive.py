@@ -270,7 +270,7 @@ class Extractor(Protocol):
 
 
 class SalientSentences:
-    """The default extractor: salient sentences of all children, more of larger children.
+    """The default extractor: salient sentences of all children, more from larger ones.
 
     Sentences without content, and sentences that cannot be understood alone, are only used if there
     are no others. Sentences are compared by TF-IDF weights, with the group as corpus. The method
@@ -280,8 +280,8 @@ class SalientSentences:
     ----------
     by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
-        "topics" (the default): LexRank, and how many words of the sentence are topics of its child:
-        words that the child repeats. Those that few children have weigh more.
+        "topics" (the default): LexRank plus the share of topics: words in several sentences of the
+        same child. Topics of few children weigh more.
 
     Raises
     ------
@@ -299,14 +299,14 @@ class SalientSentences:
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
-        return [self._extract(group, budget.beside(names_of(group))) for group in groups]
+        return [self._extract(group, budget.without(names_of(group))) for group in groups]
 
     def _extract(self, group: Group, budget: Budget) -> list[Sentence]:
         chosen = self.select(group, budget)
         return chosen or [beginning(each, budget) for each in informative(group)[0][:1]]
 
     def select(self, group: Group, budget: Budget) -> list[Sentence]:
-        """Return the selected sentences of a group, uncut; empty if none fits."""
+        """Select whole sentences of a group; empty if none fits."""
         pool, weights = informative(group)
         p = self._relevance(pool, np.array(weights))
         part = _numbers([sentence.child for sentence in pool])
@@ -324,7 +324,7 @@ class SalientSentences:
         return [pool[i] for i in chosen]
 
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
-        """Return each child's sentences, the most informative ones that stand alone first."""
+        """Rank each child's sentences, informative and self-contained ones first."""
         pool, weights = informative(group)
         spoken = _spoken(pool)
         alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]

@@ -131,13 +131,13 @@ class LLMRewriter:
     ----------
     llm : LLM or callable
         Any LlamaIndex model, or a function of the prompt. A copy without retries is used, so that
-        `llm_calls` counts every request (a client that was created before keeps its retries).
+        `llm_calls` counts every request (unless the model already has an API client).
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
-        `{language}`. Only "summary" asks for a title; one that a model writes all the same is used.
+        `{language}`. Only "summary" asks for a title; a title written anyway is used.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.
@@ -153,10 +153,10 @@ class LLMRewriter:
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request, asks for a
-        pause of more than a minute, or fails for eight texts in a row or for all of a level.
-        Other failures (5xx, timeouts, unusable answers) are retried, for about a minute if the
-        service is busy (429). If all attempts fail, or a text is too long for the model, the
-        rewrite's text is None.
+        pause of more than a minute, or fails for eight texts in a row or a whole level. Other
+        failures (5xx, timeouts, unusable answers) are retried, for about a minute if the service is
+        busy (429). If all attempts fail, or a text is too long for the model, the rewrite's text is
+        None.
     LimitError
         While rewriting, if `token_limit` would be exceeded.
     """
@@ -196,7 +196,7 @@ class LLMRewriter:
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Return the maximum tokens of an answer, including reasoning."""
+        """Return the token limit of an answer, reasoning included."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:
@@ -225,7 +225,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Return a correction of each sentence, given with its fault and its nearest sources."""
+        """Return a correction of each claim: a sentence, its fault and its nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [
@@ -235,7 +235,7 @@ class LLMRewriter:
         return correction.rewrite(texts, max_tokens=CORRECTED, resources=resources)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
-        """Return the option `max_tokens` if the model supports it."""
+        """Return {"max_tokens": n}, or {} if the model does not support it."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}

@@ -33,7 +33,7 @@ class Seq2SeqRewriter:
         Maximum number of texts in a batch, at least 1. By default `max(1, 64 // num_beams)` on an
         accelerator, and `max(1, 4 // num_beams)` on a CPU.
     num_beams : int
-        Number of beams, at least 1 and 4 by default; 1 decodes greedily.
+        Number of beams, at least 1; 4 by default; 1 decodes greedily.
     device : str, optional
         Name of a torch device; by default an accelerator if there is one, else "cpu". The
         model runs in bfloat16 on a GPU that supports it, in float32 elsewhere.

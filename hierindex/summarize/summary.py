@@ -67,7 +67,7 @@ def resolve_claims(
         else:
             spans = tuple(dict.fromkeys(span for part in parts for span in part.sources))
             best = spans[0] if spans else None
-            quotes.append(Quote(claim.at, claim.to, best, verbatim=False, beside=spans[1:]))
+            quotes.append(Quote(claim.at, claim.to, best, verbatim=False, also=spans[1:]))
     return tuple(quotes)
 
 
@@ -104,8 +104,8 @@ class Budget:
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
         """Count the tokens of each sentence with a space before it, (n_sentences,).
 
-        Without the space, a sentence can have more tokens. A sentence longer than half of the
-        budget may be the only one, so the larger of both counts is used for it.
+        Without the space, the count can be higher. A sentence longer than half of the budget may
+        stand alone, so it costs the higher of the two counts.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -115,14 +115,14 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end, except the first one, until the joined text fits."""
+        """Drop sentences from the end until the joined text fits; the first always stays."""
         kept = list(sentences)
         while kept[1:] and not self.fits(joined(kept, names)[0]):
             kept.pop()
         return kept
 
     def beginning(self, text: str) -> str:
-        """Halve a text until it fits, at a space if possible, and return its beginning."""
+        """Halve a text, at a space if possible, until it fits, and return its beginning."""
         while len(text) > 1 and not self.fits(text):
             half = text[: len(text) // 2]
             text = half.rpartition(" ")[0].rstrip() or half.rstrip()
@@ -132,8 +132,8 @@ class Budget:
         """Return whether a text is within the budget."""
         return bool(self.count([text])[0] <= self.max_tokens)
 
-    def beside(self, names: Sequence[str]) -> "Budget":
-        """Return the budget minus the tokens of names, or all of it if this leaves under 1/4."""
+    def without(self, names: Sequence[str]) -> "Budget":
+        """Return the budget less the tokens of `names`; unchanged if under a quarter is left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -149,12 +149,11 @@ class Resources:
     completions : Texts
         Cache of a model's completions.
     embed : callable, optional
-        Returns (n_texts, n_dims) unit vectors of the tree's embedding model; None outside of a
-        hierarchy.
+        Returns (n_texts, n_dims) unit vectors of the tree's embedding model; None if unavailable.
     usage : Usage
         Cost of the build so far; a summariser adds to it.
     n_unanswered : int
-        Texts for which a model's service has failed since its last answer.
+        Number of consecutive texts for which a model's service failed.
     """
 
     progress: Progress = silent
@@ -193,7 +192,7 @@ class Summary:
 
     @property
     def details(self) -> str:
-        """Kind, grounding, claims and title as JSON, the argument of `recalled`."""
+        """Kind, grounding, claims and title as a JSON string, for `recalled`."""
         grounding = None if self.grounding is None else asdict(self.grounding)
         return json.dumps([self.kind, grounding, self.claims, self.title])
 
@@ -216,8 +215,8 @@ class Summarizer(Protocol):
     `to_dict` must return all settings that determine a summary, and no credentials; it is hashed
     into the ids of summaries. In addition to these settings, a summary may depend only on the
     budget and on its group. Of the group, it may use the texts, kinds, sections and positions of
-    the sentences, the names and sizes of the children, and the information which sentences share a
-    document. It must not depend on document ids or on other groups.
+    the sentences, the names and sizes of the children, and which sentences share a document. It
+    must not depend on document ids or on other groups.
     """
 
     @property

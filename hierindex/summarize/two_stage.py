@@ -67,7 +67,7 @@ class Rewriter(Protocol):
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order, of at most about `max_tokens` tokens.
 
-        The texts are distinct.
+        The caller passes distinct texts.
         """
 
 
@@ -196,9 +196,9 @@ def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
 class TwoStageSummarizer:
     """A summariser that extracts the salient sentences of each group and rewrites them.
 
-    Each rewritten sentence is checked against the extract, the model's input: its numbers, units,
-    names and quoted words must be in the extract, and a sentence of the extract must be similar to
-    it. A language model is asked once to correct an unsupported sentence.
+    Each rewritten sentence is checked against the extract that the model read: the extract must
+    contain the numbers, units, names and quoted words of the sentence, and a similar sentence. A
+    language model is asked once to correct an unsupported sentence.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class Sentence:
     kind : str
         Kind of the `Block` that contains the sentence, such as "paragraph".
     name : str
-        Name of the node in a summary that lists its children, or "".
+        Name before the node's line if the summary is a list; may be "".
     size : float
         Amount of text under the node, which weights the children of a group.
     """
@@ -92,12 +92,12 @@ class Sentence:
 
     @property
     def document(self) -> str | None:
-        """The document that contains the sentence; None if unknown."""
+        """Id of the sentence's document; None if unknown."""
         return self.within.source and self.within.source.document
 
     @property
     def excerpt(self) -> Excerpt:
-        """The position of the sentence in the child."""
+        """The sentence as an `Excerpt` of its node."""
         return Excerpt(self.child, self.at, self.to)
 
 

@@ -207,7 +207,7 @@ class Hierarchy(TransformComponent):
         return [*map(to_text_node, grown.nodes)]
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """Do what `__call__` does, in a thread."""
+        """Run `__call__` in a thread."""
         return await in_daemon_thread(partial(self, nodes, **kwargs))
 
     def grow(
@@ -428,7 +428,7 @@ class RaptorHierarchy(Hierarchy):
 
 
 class DocumentHierarchy(Hierarchy):
-    """A hierarchy with one summary per document, of any number of chunks and sections.
+    """A hierarchy with one summary per document, whatever its length.
 
     See `Hierarchy` for the other parameters.
 

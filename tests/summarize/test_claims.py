@@ -14,7 +14,7 @@ from hierindex.text import Excerpt
 
 ONE, OTHER = Span("d", 100, 110, 1), Span("d", 111, 121, 2)
 CHILD = [Quote(0, 10, ONE), Quote(11, 21, OTHER)]
-REWRITTEN = [Quote(0, 10, ONE, verbatim=False, beside=(OTHER,))]
+REWRITTEN = [Quote(0, 10, ONE, verbatim=False, also=(OTHER,))]
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ REWRITTEN = [Quote(0, 10, ONE, verbatim=False, beside=(OTHER,))]
         (
             Claim(0, 4, (Excerpt(0, 3, 7),)),
             [REWRITTEN],
-            [Quote(0, 4, ONE, verbatim=False, beside=(OTHER,))],
+            [Quote(0, 4, ONE, verbatim=False, also=(OTHER,))],
         ),
         (
             Claim(0, 9, (Excerpt(1, 11, 21), Excerpt(0, 0, 10), Excerpt(2, 0, 10)), False),
             [CHILD, CHILD, REWRITTEN],
-            [Quote(0, 9, OTHER, verbatim=False, beside=(ONE,))],
+            [Quote(0, 9, OTHER, verbatim=False, also=(ONE,))],
         ),
         (
             Claim(0, 9, (Excerpt(0, 0, 9),), False),

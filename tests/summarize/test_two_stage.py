@@ -179,7 +179,7 @@ def test_an_abstractive_sentence_points_to_the_sources_that_support_it():
     assert not quote.verbatim
     assert [span.document for span in quote.sources] == list(sources[:2])
     assert quote.source.document == sources[0]
-    assert [span.document for span in quote.beside] == [sources[1]]
+    assert [span.document for span in quote.also] == [sources[1]]
 
 
 UNSUPPORTED = "In June, the lamp of Cape Town went out."

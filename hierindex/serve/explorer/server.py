@@ -43,7 +43,7 @@ def explore(
     port : int, optional
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to listen on. By default, every user of this machine can connect.
+        Address to listen on; by default 127.0.0.1, which every user of this machine can reach.
     llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
