@@ -138,7 +138,7 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
         return
     for at, to in bounds_in_prose(text, *bounds):
         start, end = stripped(text, at, to)
-        if start < end:
+        if text[start:end].strip("> \n"):  # no empty line of a quotation
             yield start, end
 
 

@@ -46,10 +46,11 @@ ASKS = re.compile(
 LACKS = re.compile(  # of documents that do not have the words
     rf"\b{NAMES}\s+(?:that\s+)?(?:do(?:es)?\s+not|don['\u2019]t)\s+(?:cite|contain|cover|discuss"
     r"|include|mention|name|refer\s+to)\b(?!.*\b(?:but|except)\b)"
+    rf"|\b{NAMES}\s+(?:contain|mention|name)\s+(?:neither|no)\b"
     r"|\b(?:behandeln|enthalten|erwähnen|nennen)\b(?!.*\baber\b).*\bnicht\W*$",
     re.IGNORECASE,
 )
-OR = re.compile(r"\b(?:or|oder)\b", re.IGNORECASE)
+OR = re.compile(r"\b(?:n?or|oder)\b", re.IGNORECASE)
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
 PLURAL = "s", "en", "te"  # of a noun in `NAMES`
 WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
@@ -141,10 +142,11 @@ def listing(search: Search) -> Listing | None:
     if words:
         chunks = f"{counted(rows.num_rows, 'chunk')}, titles and authors included"
         of = f"{counted(len(documents), 'document')} ({chunks})"
-        has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
+        has = "has" if len(documents) == 1 else "have"
+        together = " in one chunk" if len(words) > 1 else ""
         but = f", but not {_joined(beside, 'or')}" if beside else ""
         named = shortened([f"{document} ({n:,})" for document, n in documents.items()])
-        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {named}")
+        parts.append(f"{of} {has} {_joined(words, 'and')}{together}{but}: {named}")
     text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."
     return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 

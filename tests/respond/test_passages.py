@@ -98,6 +98,11 @@ def test_what_a_reply_quotes_stands_below_its_author(tmp_path):
     assert passage.best == cited[-1]
 
 
+def test_an_empty_line_of_a_quotation_is_not_quoted_alone(tmp_path):
+    text = f"> The pump was sold to a farmer in Vik.\n>\n> {FILLER}\n>\n> {FILLER}\n"
+    assert not quoted(tmp_path, "To whom was the pump sold?", text)[0].text.endswith(">")
+
+
 def test_a_file_that_is_no_document_is_noted_unless_the_answer_has_its_name(index):
     answer = index.ask("How many coats of tar does the hull get in fronts.txt?")
     assert answer.passages
