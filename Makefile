@@ -129,11 +129,11 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	@echo "Installing hierindex and what it needs into .venv: 2.3 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(INSTALL) -e '.[llm,office,plot,serve]'
+	$(INSTALL) -e '.[serve]'
 	touch $@
 
 $(TESTABLE): $(READY)
-	$(INSTALL) -e '.[bert,langchain,multilingual]' --group dev
+	$(INSTALL) -e '.[bert,langchain,llm,multilingual,office,plot,serve]' --group dev
 	touch $@
 
 $(DOCUMENTABLE): $(READY)

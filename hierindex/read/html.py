@@ -282,6 +282,8 @@ class _Page:
         if element.text:
             self._parts.append((element.text, around.link))
         for child, after in zip_longest(element, element[1:]):
+            if child.tag == "p" and after is not None and _explains(after):
+                child.tag, after.tag = "dt", "dd"
             self._read(child, around)
             if child.tail:
                 self._parts.append((child.tail, around.link))
@@ -376,13 +378,8 @@ class _Page:
             return
         is_note = mark or any(link & kinds.CONTENTS for _, link in parts)
         inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
-        if inside & kinds.PRE:
-            texts = [mark.strip(), text.strip("\n")]
-        elif inside & kinds.TERM:
-            texts = [mark + " ".join(text.split())]
-        else:
-            first, *more = (" ".join(line.split()) for line in text.splitlines() if line.strip())
-            texts = [mark + first, *more]
+        as_it_is = [mark.strip(), text.strip("\n")]
+        texts = as_it_is if inside & kinds.PRE else [mark + " ".join(text.split())]
         self.lines += [Line(line, inside, region=around.region) for line in texts if line]
         self._anchor = self._last_anchor
 
@@ -395,6 +392,11 @@ _READ = {
     **dict.fromkeys(("td", "th"), _Page._read_cell),
 }
 """Readers of elements that are more than the text within."""
+
+
+def _explains(element: Element) -> bool:
+    """Return whether an element explains the paragraph before, as in manual pages by mandoc."""
+    return element.get("class") == "Bd-indent" and bool((element.text or "").strip())
 
 
 def _anchor_of(element: Element) -> str:

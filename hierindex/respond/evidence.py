@@ -41,11 +41,12 @@ QUOTED = re.compile(
 )
 NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all but ASCII counts
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
-    r"(?<![\w-])--?[^\W\d]\w[\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
+    r"(?<![\w-])--?[^\W\d][\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
 )
 HAN = r"\u3040-\u30ff\u3400-\u9fff"
-WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers such as "3.12"
-    rf"(?=([{HAN}]{{2}}))|((?<![{HAN}])[{HAN}](?![{HAN}])|\d\w*(?:[.,:]\d+)+|[^\W{HAN}]+)"
+WORD = re.compile(  # pairs of characters in scripts without blanks, "3.12", and options as "-k"
+    rf"(?=([{HAN}]{{2}}))|((?<![{HAN}])[{HAN}](?![{HAN}])|\d\w*(?:[.,:]\d+)+"
+    rf"|(?<![\w-])-[A-Za-z\d](?![\w-])|[^\W{HAN}]+)"
 )
 
 
@@ -104,7 +105,7 @@ class QuestionWords:
 
     def stem(self, word: str) -> str:
         """Return the stem of a word."""
-        return folded(self.stemmer.stemWord(word.lower()))
+        return folded(self.stemmer.stemWord(_lower(word)))
 
     def stems(self, text: str) -> set[str]:
         """Return the stems of the words of a text, with and without accents."""
@@ -151,7 +152,12 @@ class QuestionWords:
 
 def words_of(text: str) -> dict[str, None]:
     """Return the distinct words of a text in lower case, in order; "_" is between words."""
-    return words_in(text.lower())
+    return dict.fromkeys(map(_lower, words_in(text)))
+
+
+def _lower(word: str) -> str:
+    """Return a word in lower case; an option of one letter, as "-K", as it is."""
+    return word if word.startswith("-") else word.lower()
 
 
 def words_in(text: str) -> dict[str, None]:

@@ -59,6 +59,7 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
+LABEL = re.compile(r"-[^:\n]{,80}(?=:\s)|\d+(?:\.\d+)+(?=\.?\s)")  # of an option, of a clause
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -122,7 +123,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
     known = [asked.stems(text_about(node)) for node in nodes]
-    named = np.array([not asked.names.isdisjoint(known[units[i].node]) for i in near])
+    names = asked.names or asked.numbers
+    named = np.array([not names.isdisjoint(known[units[i].node]) for i in near])
     scores[near] -= ASIDE * (named.any() & ~named)
     best = near[np.argsort(-scores[near], kind="stable")]
     least = min(scores[best[0]], NEAR * scores[best[0]])
@@ -203,9 +205,17 @@ def _definition_of(question: str) -> Callable[[str], re.Match[str] | None]:
 def _emphasises(text: str, asked: QuestionWords) -> bool:
     """Return whether a text emphasises at least half of a question's words, and no others.
 
+    Or whether it is what an option or a number in the question stands before.
+
     >>> _emphasises("A _trait object_ points to both.", QuestionWords.of("What is a trait object?"))
     True
+    >>> _emphasises("-k, --insecure: Go on.", QuestionWords.of("What does curl -k do?"))
+    True
     """
+    if (label := LABEL.match(text)) and not (asked.names | asked.numbers).isdisjoint(
+        asked.stems(label[0])
+    ):
+        return True
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
     return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)
 

@@ -49,6 +49,7 @@ ABOUT_A_PART = (
     "What is in the box?",
     "What is this function for?",
     "What is the main entrance?",
+    "What does git add do?",
     "How are the documents kept?",
     "Which documents does a visa need?",
     "Which folder has the logs?",

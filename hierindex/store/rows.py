@@ -31,7 +31,7 @@ from hierindex.node import (
 )
 from hierindex.store.filters import row_digests, row_scalars
 from hierindex.text.blocks import blocks_of
-from hierindex.text.characters import folded
+from hierindex.text.characters import searched
 
 FORMAT = "13"
 """Version of the table's columns and ids; tables of other formats are not read."""
@@ -231,7 +231,7 @@ def derived_columns(text: str, metadata: Mapping[str, Any], documents: Sequence[
     """Return the columns computed from others; `metadata` includes the document's metadata."""
     return {
         "text_hash": hash_text(text),
-        "words": folded(matched_words(metadata, text)),
+        "words": searched(matched_words(metadata, text)),
         "digests": row_digests(metadata, documents),
         "scalars": row_scalars(metadata),
     }

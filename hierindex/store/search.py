@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.filtering import Scope
-from hierindex.text.characters import folded, without_surrogates
+from hierindex.text.characters import searched, without_surrogates
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
@@ -32,6 +32,7 @@ UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a te
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 ALPHA = 0.5  # share of the vectors in fused scores
 ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
+LITERALS = 3  # weight of "-k" and "3.2" in a question, which mostly asks about them
 WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
@@ -205,7 +206,7 @@ def _words(text: str, **options: Any) -> Any:
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
-    return query(folded(without_surrogates(text)), "words", **options)
+    return query(searched(without_surrogates(text), LITERALS), "words", **options)
 
 
 def _scored(rows: pa.Table, scores: "np.ndarray[Any, Any]") -> pa.Table:

@@ -11,6 +11,7 @@ UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blan
 UNSEEN = dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
 LETTERS = dict(zip("ßẞıøØłŁđĐæÆœŒ", "ss SS i o O l L d D ae AE oe OE".split(), strict=True))
 PLAIN = str.maketrans({**UNSEEN, **LETTERS})
+LITERAL = re.compile(r"(?<![\w-])-[A-Za-z\d](?![\w-])|(?<![\w.])\d{1,3}(?:\.\d{1,3})+(?![\w.]*\d)")
 ACCENT = re.compile("[\u0300-\u036f]")  # not the marks of kana and Indic scripts
 
 
@@ -57,6 +58,19 @@ def folded(text: str) -> str:
     if text.isascii():
         return text
     return normalize("NFC", ACCENT.sub("", normalize("NFKD", text.translate(PLAIN))))
+
+
+def searched(text: str, weight: int = 1) -> str:
+    r"""Return a text as it is searched by words: folded, with a word for each of its literals.
+
+    Literals are options of one letter and dotted numbers, of which a search would see only the
+    letter, in any case, or the digits. The weight is how often each is repeated.
+
+    >>> searched("curl -k 10.0.0.1 well-known")
+    'curl -k 10.0.0.1 well-known x2d6b x31302e302e302e31'
+    """
+    words = ["x" + each.encode().hex() for each in LITERAL.findall(text)]
+    return " ".join([folded(text), *words * weight])
 
 
 def without_surrogates(text: str) -> str:

@@ -235,7 +235,7 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
         ("<li>outer<ul><li>inner</li></ul></li>", "outer\ninner"),
         ("<td>a</td><td>b</td>", "a\nb"),
         ("one<br>two<br/>three", "one\ntwo\nthree"),
-        ("<p>A <i>b</i>\n  c</p>", "A b\nc"),
+        ("<p>A <i>b</i>\n  c</p>", "A b c"),
         ("<script>x</script><style>y</style><p>z</p><template>t</template>", "z"),
         ("<!-- gone --><p>&lt;kept&gt; &amp; &eacute;</p>", "<kept> & é"),
         ("<p>never closed", "never closed"),
@@ -308,6 +308,9 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
     ("lists", "{}"): [
         ("<dl><dt>-q,\n <b>--quiet</b><dd><p>x</p><p>y</p><dt>-v:<dd>z</dl>w",
          "-q, --quiet: x\ny\n\n-v: z\n\nw"),
+        ("<p>-q<p>--quiet</p><div class=Bd-indent>x\n<p>y</div>"
+         "<p>As in:</p><div class=Bd-indent><pre> z</pre></div>",
+         "-q\n\n--quiet: x\ny\n\nAs in:\n z"),
         ("x<dl><dt>-q<dt>--quiet,<dd>y<dt>f();<dd>z<dt>-w</dl>v",
          "x\n\n-q, --quiet: y\n\nf(): z\n\n-w\nv"),
         ("<dl><dt>How?<dd>So.<dt>f()<dd><pre>  x</pre></dl>", "How?\nSo.\n\nf()\n  x"),

@@ -59,7 +59,7 @@ def test_numbers_of_a_question(question, numbers):
         ("Wer sagt „worn seal“?", {"worn", "seal"}),
         ("What does --keep-old do?", {"keep", "old"}),
         ("What does the dog--that old one--do?", set()),
-        ("Was macht man mit -x?", set()),
+        ("Was macht man mit -x?", {"-x"}),
         ("Which lines does /etc/pumps have?", {"etc", "pumps"}),
         ("Why is MAX_AGE low here?", {"max", "age"}),
         ("Why is maxAge low?", {"maxage"}),

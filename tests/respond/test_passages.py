@@ -55,6 +55,38 @@ def test_an_item_stands_below_what_introduces_its_list(index):
     assert passage.text.endswith(passage.best)
 
 
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory):
+    """Many short texts with the same options and numbers; one text explains each."""
+    does = "pays out the rope, hauls in the rope, stops the drum, turns the drum back".split(", ")
+    options = [
+        f"-{option}, --option-{i}: Winch {does[i % 4]} by {i} turns. {FILLER}\n\n"
+        f"Option {i} is given with -{after} or -{before}, and seldom twice. {FILLER}"
+        for i, (before, option, after) in enumerate(
+            zip("hKkMmXx", "KkMmXx4", "kMmXx4h", strict=True)
+        )
+    ]
+    clauses = [
+        f"{i}.{j} The hirer of the {what} {duty}. {FILLER}\n\nClause {j} and {i} of it are old."
+        for i, what in enumerate(["crane", "dinghy", "winch"], 1)
+        for j, duty in enumerate(["pays in May", "oils the chain", "is ashore by six"], 1)
+    ]
+    texts = {"winch.md": "\n\n".join(options), "terms.md": "\n\n".join(clauses)}
+    folder = tmp_path_factory.mktemp("manual")
+    return HierarchicalIndex.build(documents_of(texts), folder / "index", chunk_size=48)
+
+
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [
+        *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "KkMmXx4"),
+        *((f"What does clause {number} say?", f"{number} The hirer") for number in ("1.2", "3.1")),
+    ],
+)
+def test_an_option_or_a_number_is_found_to_the_letter(manual, question, begins):
+    assert first(manual, question).best.startswith(begins)
+
+
 def test_a_row_stands_below_the_head_of_its_table(index):
     passage = first(index, "What is the phone number of the engineer Eva Moe?")
     assert passage.lead == "\n".join(TEXTS["crew.md"].split("\n")[:2])
