@@ -59,7 +59,8 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
-LABEL = re.compile(r"-[^:\n]{,80}(?=:\s)|\d+(?:\.\d+)+(?=\.?\s)")  # of an option, of a clause
+LITERAL = frozenset("-0123456789")  # begins what a label has to the letter
+LABEL = re.compile(r"[^:\n]{,80}(?=:\s)|\d+(?:\.\d+)+(?=\.?\s)")  # of what follows
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -205,16 +206,16 @@ def _definition_of(question: str) -> Callable[[str], re.Match[str] | None]:
 def _emphasises(text: str, asked: QuestionWords) -> bool:
     """Return whether a text emphasises at least half of a question's words, and no others.
 
-    Or whether it is what an option or a number in the question stands before.
+    Or whether all of a question, or an option or a number in it, is what the text begins with.
 
     >>> _emphasises("A _trait object_ points to both.", QuestionWords.of("What is a trait object?"))
     True
     >>> _emphasises("-k, --insecure: Go on.", QuestionWords.of("What does curl -k do?"))
     True
     """
-    if (label := LABEL.match(text)) and not (asked.names | asked.numbers).isdisjoint(
-        asked.stems(label[0])
-    ):
+    label = LABEL.match(text)
+    stems = asked.stems(label[0]) if label else set[str]()
+    if stems == asked.words or (stems & (asked.names | asked.numbers) and text[0] in LITERAL):
         return True
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
     return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)

@@ -71,7 +71,16 @@ def manual(tmp_path_factory):
         for i, what in enumerate(["crane", "dinghy", "winch"], 1)
         for j, duty in enumerate(["pays in May", "oils the chain", "is ashore by six"], 1)
     ]
-    texts = {"winch.md": "\n\n".join(options), "terms.md": "\n\n".join(clauses)}
+    words = [
+        f"The fairlead is oiled with the winch. {FILLER}",
+        f"Fairlead: The rope of the winch runs over it. {FILLER}",
+        f"Nobody pays for a fairlead, as every winch comes with one. {FILLER}",
+    ]
+    texts = {
+        "words.md": "\n\n".join(words),
+        "winch.md": "\n\n".join(options),
+        "terms.md": "\n\n".join(clauses),
+    }
     folder = tmp_path_factory.mktemp("manual")
     return HierarchicalIndex.build(documents_of(texts), folder / "index", chunk_size=48)
 
@@ -81,9 +90,10 @@ def manual(tmp_path_factory):
     [
         *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "KkMmXx4"),
         *((f"What does clause {number} say?", f"{number} The hirer") for number in ("1.2", "3.1")),
+        ("What does a fairlead do?", "Fairlead: "),
     ],
 )
-def test_an_option_or_a_number_is_found_to_the_letter(manual, question, begins):
+def test_what_a_question_names_is_explained_where_it_stands_first(manual, question, begins):
     assert first(manual, question).best.startswith(begins)
 
 
