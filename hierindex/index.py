@@ -217,7 +217,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
+        """Return the model that `embed_model` wraps; it is loaded only once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -631,7 +631,7 @@ class HierarchicalIndex:
         return self._revise("update", partial(updated, sources), given, dry_run=dry_run)
 
     def insert(self, document: "Document", **options: Any) -> None:
-        """Add a LlamaIndex document, or replace the one with its id; see `update`."""
+        """Add a LlamaIndex document, or replace the document with the same id; see `update`."""
         self.update(document, **options)
 
     def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:

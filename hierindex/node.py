@@ -149,9 +149,10 @@ class Quote(NamedTuple):
         Character offsets in the node's text; `to` is exclusive.
     source : Span or None
         If `verbatim`, the position of the same characters in the document; otherwise the most
-        similar sentence of the sources. None if no source supports the part, or if it is unknown.
+        similar sentence of the sources. None if no source supports the part, or it has no known
+        source.
     verbatim : bool
-        Whether the part is quoted; False if a model wrote it.
+        Whether the part is copied from its source word for word; False if a model wrote it.
     also : tuple of Span
         Further sources: copies of a verbatim part, or sentences that are nearly as similar.
     """
@@ -168,7 +169,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Cut the quote to `text[at:to]` of the node; if it is verbatim, its sources, too."""
+        """Return the quote of `text[at:to]` of the node; sources are cut alike if it is verbatim."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -280,11 +281,11 @@ class Node:
     document_hash, read_from : str
         For a chunk: digest of its document, and absolute path of the document's source; else "".
     maker : Maker, optional
-        None if hierindex did not make the node.
+        The settings that made the node; None if hierindex did not make it.
     source : dict
         LlamaIndex's SOURCE relationship to the document, as JSON values; empty for none.
     others : dict
-        The other fields of LlamaIndex's node that differ from a plain `TextNode`, as JSON values.
+        Other fields of LlamaIndex's node, as JSON values, without those that have their defaults.
     vector : (n_dims,) floats, optional
     """
 

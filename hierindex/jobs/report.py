@@ -43,9 +43,9 @@ class BuildReport:
     grounding : Grounding
         Sum over all summaries that a model wrote.
     seconds : dict of str to float
-        By stage, with "total".
+        Time by stage, and in "total".
     statistics : list of LevelStatistics
-        Of each level; after an update, only of the nodes that were grouped again.
+        One for each level; after an update, only of the nodes that were grouped again.
     dry_run : bool
         Whether this is an estimate; nothing was published and no language model was called.
     embedded_chunks, embedded_tokens : int

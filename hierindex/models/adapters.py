@@ -62,7 +62,7 @@ class OpenVinoEmbedding(BatchEmbedding):
     Parameters
     ----------
     folder : str
-        Has the exported graph, the tokenizer, and their settings (the card).
+        Contains the exported graph, the tokenizer, and their settings.
     model_name : str
         Name under which the model was loaded.
     precision : {"bfloat16", "float32"}

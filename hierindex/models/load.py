@@ -46,7 +46,7 @@ def load_embed_model(
     installed with `hierindex[multilingual]`, needs no download either, and always runs on a CPU.
 
     On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in the
-    user's cache folder. On an accelerator, or if it cannot be exported, a model runs on torch in
+    user's cache folder. On an accelerator, or if the export fails, the model runs on torch in
     float32.
 
     Parameters
@@ -55,9 +55,10 @@ def load_embed_model(
     device : str, optional
         The device, as torch names it; by default the accelerator that torch finds, else "cpu".
     precision : {"bfloat16", "float32"}
-        Precision of matrix products on a CPU, "bfloat16" by default. It takes about half the time.
-        float32 is used instead if the processor has no bfloat16 instructions, or if test vectors
-        differ too much (cosine below 0.999). An index may be queried in either precision.
+        Precision of matrix products on a CPU, "bfloat16" by default, which takes about half the
+        time of float32. float32 is used instead if the processor has no bfloat16 instructions, or
+        if test vectors differ too much (cosine below 0.999). An index may be queried in either
+        precision.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def load_embed_model(
     Raises
     ------
     InputError
-        If there is no such precision, or the extra of "multilingual" is not installed.
+        If there is no such precision, or the extra for "multilingual" is not installed.
     ModelError
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.

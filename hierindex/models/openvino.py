@@ -109,7 +109,7 @@ class Exported:
     Parameters
     ----------
     folder : Path
-        Has the exported graph, the tokenizer, and their settings (the card).
+        Contains the exported graph, the tokenizer, and their settings.
     precision : {"bfloat16", "float32"}
     """
 
@@ -189,7 +189,7 @@ class OpenVinoEncoder(Exported):
     Parameters
     ----------
     folder : Path
-        Has the exported graph, the tokenizer, and their settings (the card).
+        Contains the exported graph, the tokenizer, and their settings.
     precision : {"bfloat16", "float32"}
     model_name : str
         Name under which the model was loaded.
@@ -263,7 +263,7 @@ class OpenVinoCrossEncoder(Exported):
     Parameters
     ----------
     folder : Path
-        Has the exported graph, the tokenizer, and their settings (the card).
+        Contains the exported graph, the tokenizer, and their settings.
     precision : {"bfloat16", "float32"}
     """
 

@@ -110,7 +110,7 @@ class FileContent:
     """How much of a file was read, and which parts were left out.
 
     `path` is the document id, and `kind` the file's suffix without dot, or "text". `pages` is None
-    for files without pages. `left_out` has short phrases on parts that were not read, such as "2 of
+    for files without pages. `left_out` has short notes on parts that were not read, such as "2 of
     5 pages have no text".
     """
 
@@ -157,14 +157,13 @@ def read_documents(
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with invalid UTF-8 bytes escaped. Mails of a mailbox and
-        readable attachments are separate documents; their id is the id of the file, "#" and their
-        name.
+        file relative to the source, with invalid UTF-8 bytes escaped. Each e-mail of a
+        mailbox and each readable attachment is a document of its own, with the id "file id#name".
 
         The metadata are `file_name` (for an attachment, its own name), `file_path`, `folder`,
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
-        PDF, books and office files; `from`, `to`, `cc` and `date` of mails; `headings`, a list of
-        [level, title, character offset], for HTML also an anchor; and `left_out`, short phrases on
+        PDF, books and office files; `from`, `to`, `cc` and `date` of e-mails; `headings`, a list of
+        [level, title, character offset], for HTML also an anchor; and `left_out`, short notes on
         parts that were not read.
     skipped : list[Skipped]
         Files that cannot be read as text, and links to files already read.

@@ -157,7 +157,7 @@ class Answer:
 
     In the answer of a language model, "[n]" is a citation, "[n?]" one that does not support its
     sentence, "[n*]" one that hierindex added to a sentence without a citation, and "[?]" a sentence
-    that no passage supports. The pieces of a stream have only "[n]".
+    that no passage supports. A streamed text contains only "[n]".
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Answer:
     citations : list of Citation
         One for each "[n]". In an LLM's answer, it quotes the sentence of the passage that is most
         similar to the sentence of the answer; `supported` says whether it is similar enough and
-        contains the facts.
+        contains that sentence's names and numbers.
     sources : list of Source
         The retrieved nodes, best first.
     usage : Usage
@@ -177,25 +177,25 @@ class Answer:
     why : str, optional
         Why mode "auto" searched the chunks or chose an outline; None in other modes.
     score : float, optional
-        Of an extractive answer: the probability that it answers the question.
+        For extractive answers: the probability that it answers the question.
     best : str, optional
-        Of an extractive answer: the part of the first passage that answers best.
+        For extractive answers: the part of the first passage that answers best.
     refused : bool
         True if no searched text answers the question.
     missing : list of str
-        Of an extractive answer: numbers, names and quoted words of the question that are not in
-        its passages or their titles, and important words that no node on its subject has.
+        For extractive answers: numbers, names and quoted words of the question that are not in
+        its passages or their titles, and important words that no node about its subject contains.
     unknown : dict of str to list of str
-        Of an extractive answer: file names in the question that neither a document nor a quoted
-        passage has, with the ids of documents with similar names.
+        For extractive answers: file names in the question that are not those of documents, and
+        that no passage contains, each with the ids of documents with similar names.
     listing : Listing, optional
-        If the question counts or lists: all documents that contain its words.
+        If the question asks how many or which documents there are: those with its words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str
         The sentences marked "[?]".
     passages : list of Passage
-        Of an extractive answer: `passages[n - 1]` is quoted for "[n]".
+        For extractive answers: `passages[n - 1]` is quoted for "[n]".
     calls : list of Call
         The prompts sent to a language model, with its completions.
     """

@@ -172,7 +172,7 @@ class Comparison:
     attempts : list of Attempt
         For each mode, its `answer`, or the message of its `error`.
     seconds : dict of str to float
-        Of the retrieval, by stage.
+        Time of the retrieval, by stage.
     why : str, optional
         As in `Answer`.
     """
@@ -184,7 +184,7 @@ class Comparison:
     why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return a dict for `json.dumps`, with `attempts` as `modes`."""
+        """Return a dict for `json.dumps`, with `attempts` under the key "modes"."""
         return {
             "question": self.question,
             **({} if self.why is None else {"why": self.why}),

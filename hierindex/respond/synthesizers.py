@@ -168,11 +168,11 @@ class BoundedTreeSummarize(TreeSummarize):
     ----------
     llm : LLM
     concurrency : int, optional
-        Maximum number of concurrent calls of all questions together, 4 by default. Open streams
+        Maximum number of concurrent calls for all questions together, 4 by default. Open streams
         are not counted.
     before : callable, optional
         Called before prompts are sent, with three integers: the maximum number of prompts, the
-        number of prompts in the first round, and the approximate number of tokens of these.
+        number of prompts in the first round, and the approximate number of tokens in that round.
     **options
         As in `TreeSummarize`. `use_async` has no effect.
 
@@ -181,7 +181,7 @@ class BoundedTreeSummarize(TreeSummarize):
     InputError
         If `concurrency` is below 1, or the template leaves no room in the model's window.
     ModelError
-        If the model answers nothing, or repeats its prompt; streams are not checked.
+        If the model returns no text, or repeats its prompt; streams are not checked.
     """
 
     def __init__(

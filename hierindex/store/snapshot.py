@@ -341,7 +341,7 @@ class Snapshot:
         *,
         partial_summaries: bool = False,
     ) -> list[Node]:
-        """Return nodes with embeddings, by ids (in their order), by filters, by both, or all."""
+        """Return the nodes with these ids, in this order, that pass the filters; by default all."""
         found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
         return list(map(node_of, found))
 

@@ -215,7 +215,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Let the next `add` of exactly these ids replace all nodes of `generation`."""
+        """Make the next `add` replace all nodes of `generation` if it adds exactly `node_ids`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options
@@ -250,8 +250,8 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If neither ids nor filters are given; `clear` deletes everything. If no chunk has the
-            key of a filter.
+            If neither ids nor filters are given (`clear` deletes everything), or a filter has a key
+            that no chunk has.
         """
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
@@ -272,7 +272,7 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Return nodes with embeddings, by ids (in their order), by filters, by both, or all.
+        """Return the nodes with these ids, in this order, that pass the filters; by default all.
 
         `kwargs` may contain `partial_summaries`; see the class.
         """

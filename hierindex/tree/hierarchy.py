@@ -408,7 +408,7 @@ class RaptorHierarchy(Hierarchy):
     """A hierarchy that groups similar chunks by soft clustering with UMAP and Gaussian mixtures.
 
     As in RAPTOR, each level is clustered twice: all nodes first, then the nodes of each cluster.
-    See `Mixture` for these settings and `Hierarchy` for the other parameters. Similar chunks share
+    See `Mixture` for the clustering and `Hierarchy` for the other parameters. Similar chunks share
     a group wherever they are; sections of documents only decide where chunks end.
 
     Parameters
