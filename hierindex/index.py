@@ -181,7 +181,7 @@ class HierarchicalIndex:
 
     @classmethod
     def open(cls, uri: str | Path, embed_model: "EmbedLike | None" = None) -> Self:
-        """Open an index; the embedding model is loaded with the first question.
+        """Open an index; the embedding model is loaded when the first question is asked.
 
         Raises
         ------
@@ -251,8 +251,9 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM or callable, optional
-            Without one, the answer quotes passages of the documents. A function
-            `answer(prompt) -> str` gets LlamaIndex's default context window of 3,900 tokens.
+            Without one, the answer quotes passages of the documents. It may be a
+            function `answer(prompt) -> str`, which is taken to have a context window of 3,900
+            tokens, LlamaIndex's default.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -583,8 +584,8 @@ class HierarchicalIndex:
         removed, and documents of other sources are kept. A document that was removed with `delete`
         stays out until you pass its path. A file with a new date but the same content keeps its old
         `last_modified_date`. If nothing has changed, no model is loaded and nothing is published.
-        Groups of documents are kept where possible. With `max_levels`, this can leave two roots
-        where `build` or `regrow` makes one.
+        Groups of documents are kept where possible. If the hierarchy has `max_levels`, this can
+        leave more roots than `build` or `regrow` would.
 
         Parameters
         ----------

@@ -169,7 +169,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`; the sources of a verbatim quote are cut alike."""
+        """Return the quote of `text[at:to]`; the sources of a verbatim quote are cut to match."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 class Progress(Protocol):
     """Protocol of progress callbacks: `progress(stage, done, total, cost="")`.
 
-    `stage` is a name; `done` and `total` are numbers of steps. `cost`, which is often omitted, is a
-    text such as the tokens spent so far, if a language model is used.
+    `stage` is a name; `done` and `total` are numbers of steps. If a language model is used,
+    `cost` may be a string such as the tokens spent so far.
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:

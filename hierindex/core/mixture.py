@@ -48,8 +48,8 @@ class Mixture:
     Parameters
     ----------
     reduction : {"umap", "pca"}
-        Dimension reduction of the first pass for 200 or more distinct rows, "umap" by default.
-        PCA is always used for fewer rows and in the second pass.
+        Dimension reduction in the first pass, over all rows, if 200 or more are distinct; "umap" by
+        default. For fewer rows, and in the second pass over each cluster, it is PCA.
     n_dims : int
         Maximum dimensions after the reduction; 10 by default.
     target_size : int, optional

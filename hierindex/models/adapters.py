@@ -88,7 +88,7 @@ class OpenVinoEmbedding(BatchEmbedding):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that determines vectors, and the precision."""
+        """Digest of everything that determines the vectors, followed by the precision."""
         return self.encoder.fingerprint
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

@@ -206,7 +206,7 @@ class OpenVinoEncoder(Exported):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that determines vectors, and the precision."""
+        """Digest of everything that determines the vectors, followed by the precision."""
         return f"{self.card.source} {self.precision}"
 
     def get_query_embedding(self, query: str) -> list[float]:

@@ -17,7 +17,7 @@ from hierindex.unsafe import beginning, visible
 
 @dataclass(frozen=True, repr=False)
 class Citation:
-    """A span of a document that an answer or a source cites; unknown fields are empty.
+    """A span of a document, cited by an answer or by a `Source`; unknown fields are empty.
 
     Attributes
     ----------
@@ -166,9 +166,9 @@ class Answer:
     answer_kind : {"extractive", "llm"}
         Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
     citations : list of Citation
-        One for each "[n]". In an LLM's answer, it quotes the sentence of the passage that is most
-        similar to the sentence of the answer; `supported` says whether it is similar enough and
-        contains that sentence's names and numbers.
+        One for each "[n]". In an LLM's answer, it quotes the passage's sentence that is most
+        similar to the answer's; `supported` says whether the two are similar enough and have the
+        same names and numbers.
     sources : list of Source
         The retrieved nodes, best first.
     usage : Usage
@@ -186,10 +186,10 @@ class Answer:
         For extractive answers: numbers, names and quoted words of the question that are not in
         its passages or their titles, and important words that no node about its subject contains.
     unknown : dict of str to list of str
-        For extractive answers: file names in the question that are not those of documents, and
-        that no passage contains, each with the ids of documents with similar names.
+        For extractive answers: file names in the question that match no document and occur in no
+        passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        If the question asks how many or which documents there are: those with its words.
+        If the question asks how many or which documents there are: the documents with its words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

@@ -47,18 +47,18 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     scored by three things: the share of the question's words in it or in the titles above it (rare
     words weigh more), its similarity to the question, and the rank of its node. Definitions, and
     sentences with half of the question's words in bold or italics, score higher; headings and code
-    score lower. If a node has a name from the question, passages of nodes without such a name score
+    score lower. If some nodes contain names in the question, passages of the others score
     lower. Passages with much lower scores than the best are not shown, and no fact is shown twice.
     Front matter, references and tables of contents are quoted only if they match words of the
     question.
 
     A question about the whole index ("What is this about?") is answered by an overview: for each
     part in reading order its name, its share of the text if the nodes are an outline, and its best
-    sentence, as in "Weather (50%): It rained all week. [1]". A part is a node. If all nodes are of
-    one document, consecutive ones with the same heading are one part, which has a sentence for each
-    tenth of the text, up to three. If not all parts fit, those with the smallest shares are only
-    named. For a single node, the overview continues with the following sentences and the titles of
-    its children. An outline is always an overview.
+    sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but if all are of
+    one document, consecutive nodes with the same heading are one. A part of one document has a
+    sentence for each tenth of the text, up to three. If not all parts fit, those with the smallest
+    shares are only named. For a single node, the overview continues with the following sentences
+    and the titles of its children. An outline is always an overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
@@ -74,11 +74,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
     min_score : float in [0, 1], optional
         Minimum score of an answer, 0.4 by default. With 0 or None, a question is only refused if it
-        or all nodes have no content. The score is the probability that the nodes answer the
-        question. It is computed from the question's similarity to the nearest sentence, the share
-        of its words that a node contains, and whether its numbers and names are in one of the best
-        five nodes. Keywords that all occur in one node are never refused, nor is a question about
-        the whole index.
+        has no words to search for, or the nodes have no text. The score is the probability that the
+        nodes answer the question. It is computed from the question's similarity to the nearest
+        sentence, the share of its words that a node contains, and whether its numbers and names are
+        in one of the best five nodes. A question of keywords that all occur in one node is never
+        refused, nor is one about the whole index.
 
     Raises
     ------

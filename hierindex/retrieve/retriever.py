@@ -144,7 +144,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "text" by words (BM25), "hybrid" by both, "context" by
-        both and by the neighbours in reading order (of a single level only). By default "context"
+        both and by the neighbours in reading order; it needs a single level. By default "context"
         in mode "auto", otherwise "dense". The first three are the modes `default`, `hybrid` and
         `text_search` of `HierarchyStore`.
     beam : int, optional
@@ -156,8 +156,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         within the token budget, instead of the best `top_k`. False by default.
     rerank : str or Reranker, optional
         Name or folder of a sentence-transformers cross-encoder, or an object with
-        `rank(question, texts) -> scores`. At least 25 chunks are then ordered by the mean of this
-        score and the score of the search, both standardised. An outline is not reranked.
+        `rank(question, texts) -> scores`. The best `top_k` chunks, or 25 if
+        these are more, are then ordered by the mean of this score and the score of the search, both
+        standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
         Applied in turn to the selected nodes, as in LlamaIndex. The last one determines the results
@@ -176,9 +177,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     Notes
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
-    document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all of one
-    section, or share more titles than the chunks of the whole document do; chunks under no such
-    node also belong to the level.
+    document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all in one
+    section or subsection, without counting titles that the whole document shares, and the chunks
+    that are under no such node.
 
     The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
     `SimilarityPostprocessor`:

@@ -95,9 +95,9 @@ class HierarchyStore(BasePydanticVectorStore):
     Later runs of an `IngestionPipeline` pass on only new and changed documents. For one tree of all
     documents, pass the store to the hierarchy as `store=`.
 
-    One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
-    another writer. In an object store, the second of two writers fails when it
-    writes. Async methods run the sync ones in a thread.
+    One process writes at a time. In a folder, a lock ensures this: writes wait up to a minute for
+    another writer. In an object store, if two processes write at once, the
+    second fails. Async methods run the sync ones in a thread.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -128,7 +128,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """Return the store of a table."""
+        """Return a store for an open table."""
         store = cls(table.uri, keep_generations=table.keep)
         store._table = table
         return store
@@ -144,7 +144,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.connection.connect()
 
     def snapshot(self, generation: int | None = None) -> Snapshot:
-        """Return a generation, by default the newest; later writes do not change it.
+        """Return a snapshot of a generation, by default the newest; later writes do not change it.
 
         Raises
         ------
@@ -184,9 +184,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Nodes made by a hierarchy with this `store` replace all nodes of the store. A pipeline that
-        passes only changed documents to a hierarchy without `store` leaves several roots, and this
-        method warns.
+        Nodes from a hierarchy that was made with this store as `store` replace all nodes in it.
+        Without that, a pipeline that passes on only changed documents leaves several trees, and
+        this method warns.
 
         Raises
         ------

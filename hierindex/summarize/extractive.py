@@ -33,6 +33,7 @@ MIN_WORDS = 4  # of a sentence that says something
 FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
+DEFINED = 2.0  # of a sentence that says what a thing in a title is
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
@@ -78,8 +79,13 @@ BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 OPENINGS = re.compile(  # sections that tell what a document is about
-    r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
-    r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
+    r"(?:abstract|summary|introduction|overview|about|conclusions?|description|discussion|highlights"
+    r"|purpose|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
+    re.IGNORECASE,
+)
+DEFINES = re.compile(  # says what a thing is
+    r"(?:(?:an?|the) )?(\w[\w.+-]*(?: [\w.+-]+){,3}?)(?: \([^)]*\))?"
+    r" (?:is|are) (?:an?|the|one of) ",
     re.IGNORECASE,
 )
 CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
@@ -97,6 +103,8 @@ PERSONAL = re.compile(  # about the speaker or the listener
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
+ALIKE = 0.6  # similarity of sentences of one form, such as "See also -k."
+MOST_ALIKE = 3  # of them, so that they are no formula
 CENTRAL = 1.2  # weight of LexRank beside the topics
 FEWEST = 6  # words that a sentence counts as having at least
 
@@ -160,6 +168,9 @@ def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
     section = _section(sentence)
     titles = {*map(str.lower, tokens(f"{sentence.name} {section}"))} - UNTITLED
     weight = 1 + TITLED * len(titles.intersection(map(str.lower, words))) / max(1, len(titles))
+    if defines := DEFINES.match(sentence.text):
+        above = tokens(f"{sentence.name} {section}".lower())
+        weight *= 1 if set(above).isdisjoint(tokens(defines[1].lower())) else DEFINED
     numbered = (title.lstrip("0123456789.# ") for title in titles_of(section))
     return weight * (PLACED if any(map(OPENINGS.match, numbered)) else 1)
 
@@ -337,13 +348,15 @@ class SalientSentences:
     def _relevance(self, pool: Sequence[Sentence], weights: Floats1d) -> Floats1d:
         """Return the relevance of sentences, (n_sentences,), in proportion to their weights."""
         texts = [SPEAKER.sub("", sentence.text, count=1) for sentence in pool]
-        p = lexrank(tf_idf(texts), opening(_numbers([sentence.document for sentence in pool])))
+        X = tf_idf(texts)
+        p = lexrank(X, opening(_numbers([sentence.document for sentence in pool])))
         if self.by == "topics":
             n_words = np.maximum([len(tokens(text)) for text in texts], FEWEST)
             part = _numbers([sentence.child for sentence in pool])
             topics = topicality(tf_idf(texts, _may_be_topic), part, n_words)
             p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
-        return p * weights
+        is_formula = np.asarray(((X @ X.T) >= ALIKE).sum(axis=1)) > MOST_ALIKE
+        return p * weights * np.where(is_formula, PART, 1.0)
 
 
 class ExtractiveSummarizer:
