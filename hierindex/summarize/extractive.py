@@ -34,6 +34,8 @@ FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
 DEFINED = 2.0  # of a sentence that says what a thing in a title is
+OPENS = 2.0  # of a sentence that begins in the first `BEGINNING` characters of what is written
+BEGINNING = 300
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
@@ -175,6 +177,13 @@ def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
     return weight * (PLACED if any(map(OPENINGS.match, numbered)) else 1)
 
 
+def _opens_document(sentence: Sentence) -> bool:
+    """Return whether a sentence is complete and among the first of its document."""
+    span = sentence.within.source
+    place = None if span is None else span.start + sentence.at - sentence.within.at
+    return place is not None and place < BEGINNING and END.search(sentence.text) is not None
+
+
 def _section(sentence: Sentence) -> str:
     return sentence.within.source.section if sentence.within.source else ""
 
@@ -182,8 +191,7 @@ def _section(sentence: Sentence) -> str:
 def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[float]]:
     """Drop repeated sentences, and sentences that say little compared to others of their child.
 
-    The remaining sentences are returned with their weights. Text before the first section of a
-    document counts as its introduction.
+    The remaining sentences are returned with their weights.
 
     >>> from hierindex.text.sentences import split_sentences
     >>> [s.text for s in informative(split_sentences("Chapter 2. The host was not at home."))[0]]
@@ -194,11 +202,10 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
         first.setdefault(sentence.text, sentence)
     distinct = [*first.values()]
     spoken = _spoken(distinct)
-    divided = {sentence.document for sentence in distinct if _section(sentence)}
     weights = [
         weight_of(s, s.document in spoken)
-        * (PLACED if s.document in divided and not _section(s) else 1)
         * (PLACED if is_lead else 1)
+        * (OPENS if s.document not in spoken and _opens_document(s) else 1)
         for s, is_lead in zip(distinct, _leads(distinct), strict=True)
     ]
     best = dict[int, float]()  # by child
@@ -356,7 +363,7 @@ class SalientSentences:
             topics = topicality(tf_idf(texts, _may_be_topic), part, n_words)
             p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
         is_formula = np.asarray(((X @ X.T) >= ALIKE).sum(axis=1)) > MOST_ALIKE
-        return p * weights * np.where(is_formula, PART, 1.0)
+        return p * weights * np.where(is_formula, STUB, 1.0)
 
 
 class ExtractiveSummarizer:

@@ -219,6 +219,23 @@ def test_topics_tell_what_lexrank_does_not():
     assert {s[0].text for s in SalientSentences("lexrank").ranked(group).values()} == {*shared}
 
 
+def test_sentences_of_one_form_say_little():
+    """The same is said of each option, and something else of each."""
+    own = (
+        "The mill behind the harbour grinds wheat for bakers of the town.",
+        "A ferry carries goats and their owners to the market every Monday.",
+        "Whale oil burns at night in the lamp and smokes up its glass.",
+        "Two men work the pump until the hold has no more water.",
+        "Oak planks were sawn for hulls by masters of the old yard.",
+    )
+    lines = [
+        f"If --{option} is given several times, only the last value of it counts. {sentence}"
+        for option, sentence in zip("cert key limit retry proxy".split(), own, strict=True)
+    ]
+    for extract in SalientSentences().extract([group_of(*lines)], budget_of(50)):
+        assert {s.text for s in extract} <= {*own}
+
+
 def test_the_best_sentence_of_a_child_stands_alone():
     group = group_of(
         "And so it was the mill that we had there.  The mill grinds wheat for bakers.",

@@ -118,11 +118,20 @@ def test_words_of_the_titles_outweigh_others():
     assert weight(WHOLE, name="Letters of a keeper") > weight(WHOLE, name="Mills")
 
 
-@pytest.mark.parametrize("section", ["", "Mills"])
-def test_what_stands_before_the_first_section_is_an_introduction(section):
-    (before, other), (alike, _) = informative([*said(WHOLE), *said(f"{WHOLE[:-1]} now.", section)])
-    assert (before.text, other.text) == (WHOLE, f"{WHOLE[:-1]} now.")
-    assert (alike > weight(WHOLE)) == bool(section)
+def test_the_beginning_of_a_document_tells_what_it_is_about():
+    _, weights = informative(said(" ".join(f"{WHOLE[:-1]} {n}." for n in range(9))))
+    assert weights[0] == weights[3] > weights[5] == weights[8]
+    speech = " ".join(f"Ada: {WHOLE[:-1]} {n}." for n in range(9))
+    assert len({*informative(said(speech))[1]}) == 1
+
+
+@pytest.mark.parametrize("title", ["Keeper of lighthouses", "Lives › The keeper"])
+def test_a_sentence_that_defines_what_a_title_names_outweighs_others(title):
+    defines = "A keeper of the light is a man who tends the lamp of a lighthouse in winter."
+    assert weight(defines, name=title) > weight(
+        defines.replace("is a man", "finds one"), name=title
+    )
+    assert weight(defines, name="Mills") == weight(defines.replace("is a", "finds a"), name="Mills")
 
 
 def test_a_speaker_s_name_is_no_part_of_a_sentence():
