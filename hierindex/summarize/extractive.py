@@ -105,7 +105,7 @@ PERSONAL = re.compile(  # about the speaker or the listener
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
-ALIKE = 0.6  # similarity of sentences of one form, such as "See also -k."
+ALIKE = 0.7  # similarity of sentences of one form, such as "See also -k."
 MOST_ALIKE = 3  # of them, so that they are no formula
 CENTRAL = 1.2  # weight of LexRank beside the topics
 FEWEST = 6  # words that a sentence counts as having at least
