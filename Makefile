@@ -82,7 +82,7 @@ test-llm: $(TESTABLE)  ## a real language model, which it downloads: 0.5 GB, or 
 search: $(TESTABLE)  ## properties on other random examples each time; what it finds becomes a test
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile=search
 
-bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
+bench: $(TESTABLE)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }
 	$(INSTALL) --group bench
 	$(BIN)/python tests/benchmarks/build.py $(CORPUS)
@@ -113,7 +113,7 @@ bench-query: $(READY)  ## and questions at a million nodes, and what they find: 
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/ways.py $(dir $(wildcard $(DATA)/*/questions.jsonl))
 
-bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
+bench-responses: $(TESTABLE)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 

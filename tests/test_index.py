@@ -127,7 +127,7 @@ class TestBuildingAgain:
     ) -> None:
         old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
         lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
-        with pytest.raises(FormatError, match=r"format 1, this .* format 13\); build it"):
+        with pytest.raises(FormatError, match=r"format 1, this .* format 14\); build it"):
             HierarchicalIndex.open(tmp_path / "index")
         with pytest.raises(FormatError, match="--replace"):
             built(folder, tmp_path / "index")

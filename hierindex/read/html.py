@@ -56,6 +56,7 @@ MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end
 AROUND = f"word(s) {FURNITURE}"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
+INLINE = frozenset("a b code em i span strong".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
@@ -379,7 +380,9 @@ class _Page:
         is_note = mark or any(link & kinds.CONTENTS for _, link in parts)
         inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
         as_it_is = [mark.strip(), text.strip("\n")]
-        texts = as_it_is if inside & kinds.PRE else [mark + " ".join(text.split())]
+        lines = text.splitlines() if inside & kinds.LINES else [text]
+        first, *more = (" ".join(line.split()) for line in lines if line.strip())
+        texts = as_it_is if inside & kinds.PRE else [mark + first, *more]
         self.lines += [Line(line, inside, region=around.region) for line in texts if line]
         self._anchor = self._last_anchor
 
@@ -395,8 +398,12 @@ _READ = {
 
 
 def _explains(element: Element) -> bool:
-    """Return whether an element explains the paragraph before, as in manual pages by mandoc."""
-    return element.get("class") == "Bd-indent" and bool((element.text or "").strip())
+    """Return whether an element explains the paragraph before, as in manual pages by mandoc.
+
+    Else it is an example, which is in a block of its own.
+    """
+    starts_inline = (element.text or "").strip() or (len(element) and element[0].tag in INLINE)
+    return "Bd-indent" in element.get("class", "").split() and bool(starts_inline)
 
 
 def _anchor_of(element: Element) -> str:

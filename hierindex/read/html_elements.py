@@ -11,19 +11,21 @@ from hierindex.read.text import MAX_TITLE
 
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, CELL = (1 << i for i in range(8))
 TERM, DEFINITION, SUMMARY = (1 << i for i in range(8, 11))
+LINES = 1 << 19
 HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (
     1 << i for i in range(11, 19)
 )
 """Kinds of elements and lines, as bits.
 
 `TERM` is explained by a `DEFINITION`; `SUMMARY` has the question that its neighbour answers.
-`HIDDEN` is no text, `UNSEEN` is not displayed. `CHROME` is navigation and the like. `OUTER` are
-page headers, footers and asides, which may have content. Of lines and their parts, `CONTENTS` links
-to places of the same page, `LINKED` to others.
+`LINES` keeps the lines of its source. `HIDDEN` is no text, `UNSEEN` is not displayed. `CHROME` is
+navigation and the like. `OUTER` are page headers, footers and asides, which may have content. Of
+lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 WORD = re.compile(r"\w{2}")
 NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+KEEPS_LINES = re.compile(r"white-space\s*:\s*(?:break|pre)", re.I)
 UNFOLDS = re.compile(
     r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
 )
@@ -45,6 +47,7 @@ TAGS |= {
     "footer": BLOCK | OUTER,
     "main": BLOCK | MAIN,
     "nav": BLOCK | CHROME,
+    **dict.fromkeys(("listing", "textarea", "xmp"), BLOCK | LINES),
     "select": UNSEEN,
     "noscript": BLOCK | UNSEEN,
     "pre": BLOCK | PRE,
@@ -143,12 +146,13 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
 
 
 def _shown_as(tag: str, attributes: Mapping[str, str], kind: int) -> int:
-    """Return whether an element is not displayed, or struck."""
+    """Return whether an element is not displayed, struck, or keeps its lines."""
     if not is_displayed(tag, attributes):
         return UNSEEN
     if attributes.get("aria-hidden") == "true" and not kind & BLOCK:
         return HIDDEN  # the same for the eye, as of formulas
-    return STRUCK if "line-through" in attributes.get("style", "") else 0
+    style = attributes.get("style", "")
+    return STRUCK * ("line-through" in style) | LINES * bool(KEEPS_LINES.search(style))
 
 
 def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:

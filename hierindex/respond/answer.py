@@ -189,7 +189,7 @@ class Answer:
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        If the question asks how many or which documents there are: the documents with its words.
+        If the question asks how many or which: the documents with its words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

@@ -46,7 +46,7 @@ CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
 HAN = r"\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(  # pairs of characters in scripts without blanks, "3.12", and options as "-k"
     rf"(?=([{HAN}]{{2}}))|((?<![{HAN}])[{HAN}](?![{HAN}])|\d\w*(?:[.,:]\d+)+"
-    rf"|(?<![\w-])-[A-Za-z\d](?![\w-])|[^\W{HAN}]+)"
+    rf"|(?<![\w-])-[A-Za-z](?![\w-])|[^\W{HAN}]+)"
 )
 
 

@@ -34,7 +34,7 @@ from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
-from hierindex.text.characters import UNSPACED
+from hierindex.text.characters import LITERAL, UNSPACED
 from hierindex.text.words import EVERY_STOP_WORD, WORD
 
 ANSWER_TOKENS = 500
@@ -44,7 +44,7 @@ MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
 LIKENESS = 0.5  # weight of similarity beside that of words
 TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # discount of the words of the question for each word of a unit
-DEFINED = 0.5  # added to a definition, and to a unit that emphasises words of the question
+DEFINED = 0.5  # added to a unit that defines, explains or emphasises what the question names
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
 ASIDE = 0.5  # penalty of front matter, references, contents, furniture, and other subjects
@@ -59,8 +59,9 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
-LITERAL = frozenset("-0123456789")  # begins what a label has to the letter
-LABEL = re.compile(r"[^:\n]{,80}(?=:\s)|\d+(?:\.\d+)+(?=\.?\s)")  # of what follows
+LABEL = re.compile(r"[^:\n]{,80}(?=:\s)")  # of the text after it
+OPTIONS = re.compile(r"[*+-]?\s*`?(-[\w-][^:\n]{,80})(?=:\s)")  # such a label that names options
+NUMBERED = re.compile(r"\d+(?:\.\d+)+(?=\.?\s)")
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -105,7 +106,10 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
     defines = _definition_of(question.text)
     words += DEFINED * np.array(
-        [_emphasises(u.text, asked) or bool(defines(u.text)) for u in units]
+        [
+            _emphasises(u.text, asked) or _explains(u.text, asked) or bool(defines(u.text))
+            for u in units
+        ]
     )
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
@@ -124,7 +128,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
     known = [asked.stems(text_about(node)) for node in nodes]
-    names = asked.names or asked.numbers
+    names = asked.names or {number for number in asked.numbers if "." in number}
     named = np.array([not names.isdisjoint(known[units[i].node]) for i in near])
     scores[near] -= ASIDE * (named.any() & ~named)
     best = near[np.argsort(-scores[near], kind="stable")]
@@ -203,20 +207,27 @@ def _definition_of(question: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(rf"\W*(?:{ARTICLE} )?{thing}s?{IS}{ARTICLE} ", re.IGNORECASE).match
 
 
+def _explains(text: str, asked: QuestionWords) -> bool:
+    """Return whether a text begins with the whole question, or with an option or number in it.
+
+    >>> asked = QuestionWords.of("What does curl -k do?")
+    >>> _explains("-k, --insecure: Go on.", asked), _explains("- Berlin -k: closed", asked)
+    (True, False)
+    """
+    label, options, number = (of.match(text) for of in (LABEL, OPTIONS, NUMBERED))
+    return bool(
+        (label and asked.stems(label[0]) == asked.words)
+        or (options and asked.names & asked.stems(options[1]))
+        or (number and asked.numbers & asked.stems(number[0]))
+    )
+
+
 def _emphasises(text: str, asked: QuestionWords) -> bool:
     """Return whether a text emphasises at least half of a question's words, and no others.
 
-    Or whether all of a question, or an option or a number in it, is what the text begins with.
-
     >>> _emphasises("A _trait object_ points to both.", QuestionWords.of("What is a trait object?"))
     True
-    >>> _emphasises("-k, --insecure: Go on.", QuestionWords.of("What does curl -k do?"))
-    True
     """
-    label = LABEL.match(text)
-    stems = asked.stems(label[0]) if label else set[str]()
-    if stems == asked.words or (stems & (asked.names | asked.numbers) and text[0] in LITERAL):
-        return True
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
     return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)
 
@@ -365,6 +376,7 @@ def has_content(question: str) -> bool:
     """
     words = WORD.findall(question)
     is_name = any(word.isupper() for word in words) or any(word.istitle() for word in words[1:])
+    is_name = is_name or LITERAL.search(question) is not None
     return is_name or len(words) > 2 or not EVERY_STOP_WORD.issuperset(map(str.lower, words))
 
 

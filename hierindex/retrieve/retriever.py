@@ -156,8 +156,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         within the token budget, instead of the best `top_k`. False by default.
     rerank : str or Reranker, optional
         Name or folder of a sentence-transformers cross-encoder, or an object with
-        `rank(question, texts) -> scores`. The best `top_k` chunks, or 25 if
-        these are more, are then ordered by the mean of this score and the score of the search, both
+        `rank(question, texts) -> scores`. The best `max(top_k, 25)`
+        chunks are then ordered by the mean of this score and the score of the search, both
         standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional

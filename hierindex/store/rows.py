@@ -33,7 +33,7 @@ from hierindex.store.filters import row_digests, row_scalars
 from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import searched
 
-FORMAT = "13"
+FORMAT = "14"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"

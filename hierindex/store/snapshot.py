@@ -341,7 +341,7 @@ class Snapshot:
         *,
         partial_summaries: bool = False,
     ) -> list[Node]:
-        """Return the nodes with these ids, in this order, that pass the filters; by default all."""
+        """Return nodes with embeddings, in the order of the ids if these are given."""
         found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
         return list(map(node_of, found))
 

@@ -272,7 +272,7 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Return the nodes with these ids, in this order, that pass the filters; by default all.
+        """Return nodes with embeddings, in the order of the ids if these are given.
 
         `kwargs` may contain `partial_summaries`; see the class.
         """

@@ -33,9 +33,9 @@ MIN_WORDS = 4  # of a sentence that says something
 FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
-DEFINED = 2.0  # of a sentence that says what a thing in a title is
-OPENS = 2.0  # of a sentence that begins in the first `BEGINNING` characters of what is written
-BEGINNING = 300
+DEFINED = 2.0  # of a definition of what a title names
+OPENS = 2.0  # of a sentence near the beginning of a document, unless it is speech
+BEGINNING = 300  # characters
 N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.35  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
@@ -105,8 +105,8 @@ PERSONAL = re.compile(  # about the speaker or the listener
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
-ALIKE = 0.7  # similarity of sentences of one form, such as "See also -k."
-MOST_ALIKE = 3  # of them, so that they are no formula
+FORM = 5  # fewest words without content that stock sentences have in common
+MOST_ALIKE = 3  # such sentences of a document; if there are more, they are stock sentences
 CENTRAL = 1.2  # weight of LexRank beside the topics
 FEWEST = 6  # words that a sentence counts as having at least
 
@@ -117,9 +117,9 @@ def weight_of(sentence: Sentence, is_spoken: bool = False) -> float:
     Complete sentences of prose that can be understood alone weigh most. Sentences that refer to
     other text, questions, and sentences with few words of their own weigh less. Rows, captions and
     stubs weigh less again, and front matter, reference lists, contents, code and notices of a
-    licence almost nothing. Sentences of an abstract or introduction, and sentences with words of
-    the titles above them, weigh more. Of speech, sentences that falter or are about the speaker
-    weigh less.
+    licence almost nothing. Sentences of an abstract or introduction, with words of the titles above
+    them, or that define what a title names, weigh more. Of speech, sentences that
+    falter or are about the speaker weigh less.
 
     Notes
     -----
@@ -171,13 +171,12 @@ def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
     titles = {*map(str.lower, tokens(f"{sentence.name} {section}"))} - UNTITLED
     weight = 1 + TITLED * len(titles.intersection(map(str.lower, words))) / max(1, len(titles))
     if defines := DEFINES.match(sentence.text):
-        above = tokens(f"{sentence.name} {section}".lower())
-        weight *= 1 if set(above).isdisjoint(tokens(defines[1].lower())) else DEFINED
+        weight *= 1 if titles.isdisjoint(tokens(defines[1].lower())) else DEFINED
     numbered = (title.lstrip("0123456789.# ") for title in titles_of(section))
     return weight * (PLACED if any(map(OPENINGS.match, numbered)) else 1)
 
 
-def _opens_document(sentence: Sentence) -> bool:
+def _is_near_beginning(sentence: Sentence) -> bool:
     """Return whether a sentence is complete and among the first of its document."""
     span = sentence.within.source
     place = None if span is None else span.start + sentence.at - sentence.within.at
@@ -205,7 +204,7 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
     weights = [
         weight_of(s, s.document in spoken)
         * (PLACED if is_lead else 1)
-        * (OPENS if s.document not in spoken and _opens_document(s) else 1)
+        * (OPENS if s.document not in spoken and _is_near_beginning(s) else 1)
         for s, is_lead in zip(distinct, _leads(distinct), strict=True)
     ]
     best = dict[int, float]()  # by child
@@ -229,6 +228,23 @@ def _leads(sentences: Sequence[Sentence]) -> Iterator[bool]:
         for sentence in group:
             n += sentence.kind in PROSE
             yield bool(section) and sentence.kind in PROSE and n <= N_LEADS
+
+
+def _are_stock(sentences: Sequence[Sentence]) -> list[bool]:
+    """Return whether each is a stock sentence: others of its document differ in content words only.
+
+    >>> from hierindex.text.sentences import split_sentences
+    >>> options = "key", "cert", "proxy", "limit"
+    >>> said = [f"If --{option} is given twice, the last one counts." for option in options]
+    >>> _are_stock(split_sentences(" ".join(said)))
+    [True, True, True, True]
+    """
+    forms = [
+        (s.document, *(word for word in tokens(s.text.lower()) if not _is_content(word)))
+        for s in sentences
+    ]
+    n = Counter(forms)
+    return [len(form) > FORM and n[form] > MOST_ALIKE for form in forms]
 
 
 def _is_content(word: str) -> bool:
@@ -290,9 +306,11 @@ class Extractor(Protocol):
 class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
-    Sentences without content, and sentences that cannot be understood alone, are only used if there
-    are no others. Sentences are compared by TF-IDF weights, with the group as corpus. The method
-    and its constants were chosen by `tests/benchmarks/extractive.py`.
+    Sentences without content, sentences that cannot be understood alone, and stock sentences, as in
+    each section of a manual, are only used if there are no others. Definitions of what a title
+    names, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
+    weights, with the group as corpus. The method and its constants were chosen by
+    `tests/benchmarks/extractive.py`.
 
     Parameters
     ----------
@@ -353,17 +371,18 @@ class SalientSentences:
         return dict(ranked)
 
     def _relevance(self, pool: Sequence[Sentence], weights: Floats1d) -> Floats1d:
-        """Return the relevance of sentences, (n_sentences,), in proportion to their weights."""
+        """Return the relevance of sentences, (n_sentences,), in proportion to their weights.
+
+        Stock sentences say almost nothing.
+        """
         texts = [SPEAKER.sub("", sentence.text, count=1) for sentence in pool]
-        X = tf_idf(texts)
-        p = lexrank(X, opening(_numbers([sentence.document for sentence in pool])))
+        p = lexrank(tf_idf(texts), opening(_numbers([sentence.document for sentence in pool])))
         if self.by == "topics":
             n_words = np.maximum([len(tokens(text)) for text in texts], FEWEST)
             part = _numbers([sentence.child for sentence in pool])
             topics = topicality(tf_idf(texts, _may_be_topic), part, n_words)
             p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
-        is_formula = np.asarray(((X @ X.T) >= ALIKE).sum(axis=1)) > MOST_ALIKE
-        return p * weights * np.where(is_formula, STUB, 1.0)
+        return p * weights * np.where(_are_stock(pool), STUB, 1.0)
 
 
 class ExtractiveSummarizer:

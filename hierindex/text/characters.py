@@ -11,7 +11,9 @@ UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blan
 UNSEEN = dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
 LETTERS = dict(zip("ßẞıøØłŁđĐæÆœŒ", "ss SS i o O l L d D ae AE oe OE".split(), strict=True))
 PLAIN = str.maketrans({**UNSEEN, **LETTERS})
-LITERAL = re.compile(r"(?<![\w-])-[A-Za-z\d](?![\w-])|(?<![\w.])\d{1,3}(?:\.\d{1,3})+(?![\w.]*\d)")
+LITERAL = re.compile(  # see `searched`
+    r"(?<![\w-])-[A-Za-z](?![\w-])|(?<![\w.])\d{1,3}(?:\.\d{1,3}){1,7}(?![\w.]*\d)"
+)
 ACCENT = re.compile("[\u0300-\u036f]")  # not the marks of kana and Indic scripts
 
 

@@ -236,6 +236,8 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
         ("<td>a</td><td>b</td>", "a\nb"),
         ("one<br>two<br/>three", "one\ntwo\nthree"),
         ("<p>A <i>b</i>\n  c</p>", "A b c"),
+        ("<div style='white-space: pre-wrap'>a\nb<p>c\nd</p></div>", "a\nb\nc\nd"),
+        ("<textarea>a\nb</textarea>", "a\nb"),
         ("<script>x</script><style>y</style><p>z</p><template>t</template>", "z"),
         ("<!-- gone --><p>&lt;kept&gt; &amp; &eacute;</p>", "<kept> & é"),
         ("<p>never closed", "never closed"),
@@ -309,8 +311,9 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
         ("<dl><dt>-q,\n <b>--quiet</b><dd><p>x</p><p>y</p><dt>-v:<dd>z</dl>w",
          "-q, --quiet: x\ny\n\n-v: z\n\nw"),
         ("<p>-q<p>--quiet</p><div class=Bd-indent>x\n<p>y</div>"
+         "<p>-v</p><div class='Bd Bd-indent'><b>w</b></div>"
          "<p>As in:</p><div class=Bd-indent><pre> z</pre></div>",
-         "-q\n\n--quiet: x\ny\n\nAs in:\n z"),
+         "-q\n\n--quiet: x\ny\n\n-v: w\n\nAs in:\n z"),
         ("x<dl><dt>-q<dt>--quiet,<dd>y<dt>f();<dd>z<dt>-w</dl>v",
          "x\n\n-q, --quiet: y\n\nf(): z\n\n-w\nv"),
         ("<dl><dt>How?<dd>So.<dt>f()<dd><pre>  x</pre></dl>", "How?\nSo.\n\nf()\n  x"),

@@ -63,7 +63,7 @@ def manual(tmp_path_factory):
         f"-{option}, --option-{i}: Winch {does[i % 4]} by {i} turns. {FILLER}\n\n"
         f"Option {i} is given with -{after} or -{before}, and seldom twice. {FILLER}"
         for i, (before, option, after) in enumerate(
-            zip("hKkMmXx", "KkMmXx4", "kMmXx4h", strict=True)
+            zip("hKkMmXx", "KkMmXxp", "kMmXxph", strict=True)
         )
     ]
     clauses = [
@@ -88,13 +88,36 @@ def manual(tmp_path_factory):
 @pytest.mark.parametrize(
     ("question", "begins"),
     [
-        *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "KkMmXx4"),
+        *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "KkMmXxp"),
         *((f"What does clause {number} say?", f"{number} The hirer") for number in ("1.2", "3.1")),
         ("What does a fairlead do?", "Fairlead: "),
     ],
 )
 def test_what_a_question_names_is_explained_where_it_stands_first(manual, question, begins):
     assert first(manual, question).best.startswith(begins)
+
+
+def test_options_and_dotted_numbers_are_searched_to_the_letter(tmp_path):
+    texts = ["Pass -k here.", *(f"Pass -K here, or k {i}." for i in range(9))]
+    texts += [
+        "Clause 3.2 is here.",
+        *(f"Clauses 3 and 2 are here, and 3.21, {i}." for i in range(9)),
+    ]
+    documents = documents_of({f"{i}.md": text for i, text in enumerate(texts)})
+    index = HierarchicalIndex.build(documents, tmp_path)
+    for words, text in (("-k", texts[0]), ("What is -k for?", texts[0]), ("clause 3.2", texts[10])):
+        assert index.as_retriever(by="text", level=0, top_k=1).retrieve(words)[0].text == text
+    assert [*index.ask("Which documents mention -k?").listing.documents] == ["0.md"]
+    assert not index.ask("-k").answer.startswith("The question has no word")
+
+
+def test_a_minus_sign_is_no_part_of_a_number(tmp_path):
+    texts = {"cold.md": "The sensor in the hold read -5.3 degrees in May.", "warm.md": FILLER}
+    answer = HierarchicalIndex.build(documents_of(texts), tmp_path).ask(
+        "When did the sensor read 5.3 degrees?"
+    )
+    assert answer.passages[0].text == texts["cold.md"]
+    assert not answer.missing
 
 
 def test_a_row_stands_below_the_head_of_its_table(index):

@@ -232,7 +232,7 @@ def test_sentences_of_one_form_say_little():
         f"If --{option} is given several times, only the last value of it counts. {sentence}"
         for option, sentence in zip("cert key limit retry proxy".split(), own, strict=True)
     ]
-    for extract in SalientSentences().extract([group_of(*lines)], budget_of(50)):
+    for extract in SalientSentences().extract([group_of(" ".join(lines))], budget_of(50)):
         assert {s.text for s in extract} <= {*own}
 
 
