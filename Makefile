@@ -126,7 +126,7 @@ soak: $(TESTABLE)  ## kills writers at random moments, fills disks, sets clocks 
 	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
-	@echo "Installing hierindex and what it needs into .venv: 2.3 GB, which takes about a minute."
+	@echo "Installing hierindex and what it needs into .venv: 2.1 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
 	$(INSTALL) -e '.[serve]'
