@@ -217,7 +217,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model that `embed_model` wraps; it is loaded only once."""
+        """Return the encoder that computes the vectors of `embed_model`; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -663,7 +663,8 @@ class HierarchicalIndex:
         ----------
         *documents : str
             Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
-            its attachments. Later updates skip these documents until you pass their files.
+            its attachments. Later updates skip these documents until their files are passed as
+            sources.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 

@@ -169,7 +169,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`; the sources of a verbatim quote are cut to match."""
+        """Return the part of this quote for `text[at:to]`, with sources cut if it is verbatim."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 

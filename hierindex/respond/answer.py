@@ -100,7 +100,7 @@ class Source:
     citations : list of Citation
         The node's sources in documents, each with its `quote` if the node's text is verbatim.
     path : list of str
-        Ids from the strongest parent up to the root.
+        Ids of the ancestors, from the parent with the highest weight up.
     """
 
     id: str
@@ -126,7 +126,7 @@ class Passage:
     text : str
         Verbatim text of the document.
     lead : str
-        Text shown before it, such as the head of a table; not part of the quote.
+        Text shown before it, such as the header of a table; not part of the quote.
     best : str
         The part of `text` that answers best, or "".
     title : str
@@ -167,8 +167,8 @@ class Answer:
         Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
     citations : list of Citation
         One for each "[n]". In an LLM's answer, it quotes the passage's sentence that is most
-        similar to the answer's; `supported` says whether the two are similar enough and have the
-        same names and numbers.
+        similar to the sentence that cites it; `supported` says whether the two are similar enough
+        and have the same names and numbers.
     sources : list of Source
         The retrieved nodes, best first.
     usage : Usage
@@ -179,7 +179,7 @@ class Answer:
     score : float, optional
         For extractive answers: the probability that it answers the question.
     best : str, optional
-        For extractive answers: the part of the first passage that answers best.
+        For extractive answers: the part of the first passage that best answers the question.
     refused : bool
         True if no searched text answers the question.
     missing : list of str
@@ -189,7 +189,7 @@ class Answer:
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        If the question asks how many or which: the documents with its words.
+        If the question asks how many or which documents: those that contain its words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

@@ -30,7 +30,7 @@ class RetrievedNode(NodeWithScore):
     Parameters
     ----------
     path : list[str]
-        Ids from the strongest parent up to the root; empty for a root.
+        Ids of the ancestors, from the parent with the highest weight up; empty for a root.
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
@@ -157,7 +157,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     rerank : str or Reranker, optional
         Name or folder of a sentence-transformers cross-encoder, or an object with
         `rank(question, texts) -> scores`. The best `max(top_k, 25)`
-        chunks are then ordered by the mean of this score and the score of the search, both
+        chunks are then ordered by the mean of its score and that of the search, both
         standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
@@ -178,8 +178,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
     document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all in one
-    section or subsection, without counting titles that the whole document shares, and the chunks
-    that are under no such node.
+    section or subsection, and the chunks under no such node; a title above a whole document is no
+    section.
 
     The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
     `SimilarityPostprocessor`:

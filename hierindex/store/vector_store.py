@@ -172,7 +172,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.history()
 
     def rollback(self, generation: int | None = None) -> int:
-        """Publish an earlier generation, by default the previous one, and return its new number.
+        """Publish an earlier generation as a new one, by default the previous; return its number.
 
         Raises
         ------
@@ -184,8 +184,8 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Nodes from a hierarchy that was made with this store as `store` replace all nodes in it.
-        Without that, a pipeline that passes on only changed documents leaves several trees, and
+        Nodes from a hierarchy to which the store was passed as `store=` replace all nodes of the
+        store. Otherwise, a pipeline that passes on only changed documents leaves several trees, and
         this method warns.
 
         Raises
@@ -287,9 +287,9 @@ class HierarchyStore(BasePydanticVectorStore):
         ----------
         query : VectorStoreQuery
             In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
-            `hybrid_top_k` results (by default `similarity_top_k`). It fuses `similarity_top_k`
-            results by vectors (without `hybrid_top_k`, at least 50) with `sparse_top_k` results by
-            words (by default `max(similarity_top_k, 50)`).
+            `hybrid_top_k` results (by default `similarity_top_k`). It fuses two lists:
+            `similarity_top_k` nodes by vectors (at least 50 if `hybrid_top_k` is not given) and
+            `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
         **kwargs
             `partial_summaries`, see the class; for mode `mmr`, `mmr_prefetch_k`, the number of
             candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per
