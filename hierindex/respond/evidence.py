@@ -43,6 +43,11 @@ NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all 
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
     r"(?<![\w-])--?[^\W\d][\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
 )
+PART_OF = re.compile(  # what parts with numbers as "3.2" are called, which their texts seldom say
+    r"\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+"
+    r"(?=\d+\.\d)|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
+    re.IGNORECASE,
+)
 HAN = r"\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(  # pairs of characters in scripts without blanks, "3.12", and options as "-k"
     rf"(?=([{HAN}]{{2}}))|((?<![{HAN}])[{HAN}](?![{HAN}])|\d\w*(?:[.,:]\d+)+"
@@ -77,14 +82,16 @@ class QuestionWords:
         """
         language = language_of(question)
         stemmer = stemmer_of(language)
-        every, asking = words_of(question), STOP_WORDS.get(language, frozenset())
+        every = words_of(PART_OF.sub(" ", question))
+        asking = STOP_WORDS.get(language, frozenset())
         words = [
             word
             for word in every
             if word not in asking and CHINESE_QUESTION_CHARACTERS.isdisjoint(word)
         ]
-        is_lookup = len(words) == len(every) or is_name(question)
         numbers = {word for word in words if any(map(str.isdigit, word))}
+        is_part = numbers == {*words} and all("." in number for number in numbers)
+        is_lookup = len(words) == len(every) or is_name(question) or (bool(words) and is_part)
         found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
         names = set(words_of(" ".join(found)))
         if UNSPACED.search(question):

@@ -111,6 +111,17 @@ def test_options_and_dotted_numbers_are_searched_to_the_letter(tmp_path):
     assert not index.ask("-k").answer.startswith("The question has no word")
 
 
+def test_a_part_is_found_though_nothing_is_called_so(tmp_path):
+    terms = "2.1 The hirer pays in May.\n\n2.10 Visits at night cost 350 crowns.\n\n4.2 It ends."
+    documents = documents_of({"terms.md": terms, "crew.md": f"2 of 10 cooks pay. {FILLER}"})
+    index = HierarchicalIndex.build(documents, tmp_path)
+    for question in ("What does clause 2.10 say?", "What does section 2.10 say?"):
+        answer = index.ask(question)
+        assert answer.passages[0].best.startswith("2.10")
+        assert not answer.missing
+    assert index.ask("What does clause 7.7 say?").missing == ["7.7"]
+
+
 def test_a_minus_sign_is_no_part_of_a_number(tmp_path):
     texts = {"cold.md": "The sensor in the hold read -5.3 degrees in May.", "warm.md": FILLER}
     answer = HierarchicalIndex.build(documents_of(texts), tmp_path).ask(
