@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, settings
 from tenacity import wait_none
 
 import hierindex
+from hierindex.models.export import _digest
 from hierindex.models.openvino import OpenVinoEncoder
 
 # Shells ignore Ctrl-C for what they start in the background.
@@ -133,6 +134,7 @@ def embed_model():
 def models_read_once(monkeypatch):
     """Models that were exported are read, and their texts embedded, once for all tests."""
     monkeypatch.setattr("hierindex.models.load.OpenVinoEncoder", _read_once)
+    monkeypatch.setattr("hierindex.models.export._digest", _digested_once)
 
 
 @cache
@@ -147,6 +149,15 @@ def _read_once(*options):
 
     model.results = remembered
     return model
+
+
+def _digested_once(source, use):
+    return _digested(source, use, *(file.stat().st_mtime_ns for file in sorted(source.rglob("*"))))
+
+
+@cache
+def _digested(source, use, *changed):
+    return _digest(source, use)
 
 
 @pytest.fixture
