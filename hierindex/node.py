@@ -169,7 +169,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the part of this quote for `text[at:to]`, with sources cut if it is verbatim."""
+        """Return the part of this quote for `text[at:to]`; if verbatim, its sources are trimmed."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -285,7 +285,7 @@ class Node:
     source : dict
         LlamaIndex's SOURCE relationship to the document, as JSON values; empty for none.
     others : dict
-        Other fields of LlamaIndex's node, as JSON values, without those that have their defaults.
+        Other fields of LlamaIndex's node, as JSON values, except those at their defaults.
     vector : (n_dims,) floats, optional
     """
 

@@ -48,8 +48,8 @@ class Mixture:
     Parameters
     ----------
     reduction : {"umap", "pca"}
-        Dimension reduction in the first pass, over all rows, if 200 or more are distinct; "umap" by
-        default. For fewer rows, and in the second pass over each cluster, it is PCA.
+        Dimension reduction in the first pass, over all rows; "umap" by default. With fewer than 200
+        distinct rows, and in the second pass over each cluster, PCA is used.
     n_dims : int
         Maximum dimensions after the reduction; 10 by default.
     target_size : int, optional

@@ -106,12 +106,12 @@ class GapRule(ABC):
     """
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps to cut, ascending; gap i follows row i."""
+        """Return the gaps at which to cut, ascending; gap i follows row i."""
         return self.weak_gaps(gap_similarity(rows.X))
 
     @abstractmethod
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the indices of the gaps to cut at, ascending; `similarity` is (n_rows - 1,)."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -150,7 +150,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -158,12 +158,12 @@ class Percentile(GapRule):
 class Gradient(Percentile):
     """Cut where the gradient of the similarity is below a percentile of the document's gradients.
 
-    This suits homogeneous texts. `percentile` is in [0, 100], 5 by default. A document of two rows
-    has no gradient and is not cut.
+    This suits homogeneous texts. `percentile` is in [0, 100], 5 by default. A document of two
+    chunks has no gradient and is not cut.
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -182,7 +182,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -196,7 +196,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -212,7 +212,7 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
+        """Return the gaps at which to cut, ascending."""
         return _below(similarity, self.threshold)
 
 
@@ -248,7 +248,7 @@ class Optimal:
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps to cut, ascending; gap i follows row i."""
+        """Return the gaps at which to cut, ascending; gap i follows row i."""
         starts, first = [], 0
         for part in np.array_split(np.arange(len(rows)), -(-len(rows) // STRETCH)):
             starts.append(first + self._starts(rows[part], caps))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its gold: the expected answer.
+    """A question with its gold (expected) answer.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class Dataset:
     Raises
     ------
     InputError
-        If an id is repeated, `within` or a gold span of a question names no document, or a gold
-        span is outside of its document.
+        If an id is repeated, a question's `within` or gold span names an unknown document, or a
+        gold span is outside its document.
     """
 
     name: str

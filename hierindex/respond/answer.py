@@ -132,7 +132,7 @@ class Passage:
     title : str
         Title of the document, or else its id.
     citation : Citation
-        Position of `text`; copies of it are in `citation.also`.
+        Position of `text`; `citation.also` has the positions of its copies.
     """
 
     text: str
@@ -183,8 +183,9 @@ class Answer:
     refused : bool
         True if no searched text answers the question.
     missing : list of str
-        For extractive answers: numbers, names and quoted words of the question that are not in
-        its passages or their titles, and important words that no node about its subject contains.
+        For extractive answers: numbers, names and quoted words of the question that are neither in
+        `passages` nor in their titles, and important words that no node about the question's
+        subject contains.
     unknown : dict of str to list of str
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.

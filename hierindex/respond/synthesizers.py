@@ -53,12 +53,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     question.
 
     A question about the whole index ("What is this about?") is answered by an overview: for each
-    part in reading order its name, its share of the text if the nodes are an outline, and its best
+    part in reading order its name, its share of the text if the nodes form an outline, and its best
     sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but if all are of
     one document, consecutive nodes with the same heading are one. If a part is of one document, it
-    has a sentence for each tenth of all text that it covers, up to three. If not all parts fit,
+    has one sentence per tenth of the text that it covers, up to three. If not all parts fit,
     those with the smallest shares are only named. For a single node, the overview continues with
-    the following sentences and the titles of its children. An outline is always an overview.
+    the following sentences and the titles of its children. Outlines always get an overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that best answers the question;

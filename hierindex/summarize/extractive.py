@@ -307,8 +307,8 @@ class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
     Sentences without content, sentences that cannot be understood alone, and stock sentences, as in
-    each section of a manual, are only used if there are no others. Definitions of what a title
-    names, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
+    each section of a manual, are only used if there are no others. Definitions of the words
+    of a title, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
     weights, with the group as corpus. The method and its constants were chosen by
     `tests/benchmarks/extractive.py`.
 

@@ -136,8 +136,9 @@ class LLMRewriter:
         Maximum number of requests in flight, 4 by default.
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
-        answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
-        `{language}`. Only "summary" asks for a title; a title written anyway is used.
+        answers; or a template with the field `{text}` and optionally `{fence}` (a line that occurs
+        nowhere in the text), `{n_words}` and `{language}`. Only "summary" asks for a title; a title
+        written anyway is used.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.

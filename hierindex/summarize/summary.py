@@ -133,7 +133,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of `names`; unchanged if under a quarter is left."""
+        """Return the budget less the tokens of `names`, or all of it if under a quarter is left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -192,7 +192,7 @@ class Summary:
 
     @property
     def details(self) -> str:
-        """Kind, grounding, claims and title as a JSON string, for `recalled`."""
+        """Kind, grounding, claims and title as a JSON string, which `recalled` reads."""
         grounding = None if self.grounding is None else asdict(self.grounding)
         return json.dumps([self.kind, grounding, self.claims, self.title])
 
