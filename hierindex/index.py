@@ -507,8 +507,8 @@ class HierarchicalIndex:
         ----------
         llm : LLM or callable, optional
         response_mode : str, optional
-            "extractive" (the default without an LLM) or one of LlamaIndex's modes, such as
-            "tree_summarize" (the default with one), "compact" and "refine".
+            "extractive" (the default without an LLM) or a mode of LlamaIndex, such as
+            "tree_summarize" (the default with an LLM), "compact" and "refine".
         level : int or str, or a sequence of them, optional
             Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional

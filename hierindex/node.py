@@ -216,11 +216,11 @@ class Grounding:
         return Grounding(**counts, faults=tuple(faults))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and the list of faults as JSON values; `of_json` reverses it."""
+        """Return the counts and the list of faults as JSON values; `from_json` reverses it."""
         return {**asdict(self), "faults": [*self.faults]}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
+    def from_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
         """Restore a grounding from `to_json`; None stays None."""
         return None if data is None else cls(**{**data, "faults": tuple(data["faults"])})
 

@@ -80,7 +80,7 @@ def from_text_node(node: BaseNode) -> Node:
         previous="".join(_linked(node, PREVIOUS)),
         next="".join(_linked(node, NEXT)),
         quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.of_json(record.get("grounding")),
+        grounding=Grounding.from_json(record.get("grounding")),
         titles=tuple(record.get("titles", ())),
         maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
         source={} if source is None else _fields(source),

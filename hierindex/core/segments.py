@@ -29,7 +29,7 @@ class Rule(Protocol):
     """Protocol for segmentation rules: `breakpoints` chooses where to cut a document."""
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows row i of the document."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i of the document."""
         ...
 
 
@@ -106,7 +106,7 @@ class GapRule(ABC):
     """
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows row i."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         return self.weak_gaps(gap_similarity(rows.X))
 
     @abstractmethod
@@ -203,7 +203,7 @@ class Interquartile(StandardDeviation):
 
 @dataclass(frozen=True)
 class Cosine(GapRule):
-    """Cut between adjacent rows whose similarity is below `threshold`, in (-1, 1]."""
+    """Cut between adjacent chunks whose similarity is below `threshold`, in (-1, 1]."""
 
     threshold: float
 
@@ -248,7 +248,7 @@ class Optimal:
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows row i."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         starts, first = [], 0
         for part in np.array_split(np.arange(len(rows)), -(-len(rows) // STRETCH)):
             starts.append(first + self._starts(rows[part], caps))

@@ -195,8 +195,8 @@ def evaluate(
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
-        Folder in which indices are kept and reused; a temporary one by default. Delete it after an
-        update of hierindex that changes trees: indices are not rebuilt.
+        Folder in which indices are kept and reused; a temporary one by default. Indices are not
+        rebuilt; delete it if an update of hierindex changes trees.
     embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
@@ -221,8 +221,8 @@ def evaluate(
     Notes
     -----
     `coverage` is the number of characters of gold passages that are returned, divided by the most
-    that fit the token budget; `documents` is the share of gold documents; `answer` is the share of
-    questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured on
+    that could fit the token budget; `documents` is the share of gold documents; `answer` is the
+    share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured on
     rankings of ten passages, where a relevant passage is from a gold document, or contains at least
     41 characters or half of a gold passage.
 

@@ -45,14 +45,14 @@ def to_document_summary_index(
     index : HierarchicalIndex
     llm : LLM or callable, optional
         For the result's LLM retriever and for documents that are inserted later. LlamaIndex's
-        `Settings.llm` is not used here, but `as_query_engine` of the result uses it unless an LLM
-        is passed to it.
+        `Settings.llm` is not used here, but the result's `as_query_engine` uses it unless given an
+        LLM.
 
     Returns
     -------
     DocumentSummaryIndex
-        Its nodes keep their ids, metadata and citations (see `Node`), but not the links to nodes
-        outside of it.
+        Its nodes keep their ids, metadata and citations (see `Node`), but not the links to other
+        nodes.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     -------
     dict
         `method`, `embed_model`, `summarizer`; the ids of `documents` and `roots`; and `nodes`, a
-        flat list with the chunks first. Each node is a dict as from `HierarchicalIndex.describe`;
+        flat list with the chunks first. Each node is as `HierarchicalIndex.describe` returns it;
         its `parents` have weights that sum to 1, and its `children` are ids.
 
     Raises

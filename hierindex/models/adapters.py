@@ -57,7 +57,7 @@ class BatchEmbedding(BaseEmbedding):
 class OpenVinoEmbedding(BatchEmbedding):
     """An exported sentence-transformers model, as `load_embed_model` returns it on a CPU.
 
-    A vector depends only on its text and the precision, to the last bit.
+    The same text has bit-identical vectors in the same precision.
 
     Parameters
     ----------

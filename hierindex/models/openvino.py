@@ -103,8 +103,8 @@ class Exported:
     """An exported model; its graph, tokenizer and card are read on first use.
 
     Each text runs on one thread, padded to a multiple of 16 tokens, and as many texts run at once
-    as there are cores. So a result depends only on its text and the precision, to the last bit. On
-    two cores this is as fast as batches.
+    as there are cores. So the same text has bit-identical results in the same precision. On two
+    cores this is as fast as batches.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Exported:
 class OpenVinoEncoder(Exported):
     """An exported sentence-transformers model that implements `EmbedModel`.
 
-    A vector depends only on its text and the precision, to the last bit.
+    The same text has bit-identical vectors in the same precision.
 
     Parameters
     ----------

@@ -145,9 +145,8 @@ def read_documents(
     Parameters
     ----------
     *sources : str or Path
-        Folders include their subfolders, but no hidden files and folders and no LanceDB
-        tables. Links to folders are not followed. A file that is reached by several links is read
-        once.
+        Folders are read recursively, except hidden files, hidden folders and LanceDB tables. Links
+        to folders are not followed. A file that is reached by several links is read once.
     progress : Progress, optional
         Called after each file.
     memory : Readings, optional

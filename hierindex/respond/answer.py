@@ -167,7 +167,7 @@ class Answer:
         Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
     citations : list of Citation
         One for each "[n]". In an LLM's answer, it quotes the passage's sentence that is most
-        similar to the sentence that cites it; `supported` says whether the two are similar enough
+        similar to the citing sentence; `supported` says whether the two are similar enough
         and have the same names and numbers.
     sources : list of Source
         The retrieved nodes, best first.
@@ -184,8 +184,8 @@ class Answer:
         True if no searched text answers the question.
     missing : list of str
         For extractive answers: numbers, names and quoted words of the question that are neither in
-        `passages` nor in their titles, and important words that no node about the question's
-        subject contains.
+        `passages` nor in their titles, and important words absent from every node about the
+        question's subject.
     unknown : dict of str to list of str
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.

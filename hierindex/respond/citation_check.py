@@ -233,8 +233,8 @@ class CitationCheck:
     words get nothing. A stream has only the model's citations, without these signs.
 
     `response.metadata` has the `answer` with all signs, and `citations`, one for each number, see
-    `Citation.to_json`; each is the sentence of the passage that is most similar to the sentence of
-    the answer. In a streamed answer, added citations follow the model's. `unsupported` are the
+    `Citation.to_json`; each is the sentence of the passage that is most similar to the citing
+    sentence. In a streamed answer, added citations follow the model's. `unsupported` are the
     sentences with "[?]", and `citations_removed` is the number of removed citations. A stream adds
     all when it ends.
 

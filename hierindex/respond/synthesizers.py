@@ -64,7 +64,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     `passages`, see `Answer`; `best`, the part of the first passage that best answers the question;
     `score`; `refused`, True if nothing answers the question; and `missing`: numbers, names and
     quoted words of the question that are neither in the passages nor in the titles above them, and
-    other important words that no node about the subject of the question contains.
+    other important words absent from every node about the question's subject.
 
     Parameters
     ----------

@@ -228,7 +228,7 @@ def serve(
     host : str
         Address to listen on; by default 127.0.0.1, which every user of this machine can reach.
     llm : LLM or callable, optional
-        Language model that answers; by default answers quote passages.
+        Language model that answers; without one, passages are quoted.
 
     Returns
     -------

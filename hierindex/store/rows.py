@@ -263,7 +263,7 @@ def node_of(row: Mapping[str, Any]) -> Node:
         previous=row["previous_id"],
         next=row["next_id"],
         quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.of_json(record.get("grounding")),
+        grounding=Grounding.from_json(record.get("grounding")),
         n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
         written_title=record.get("written_title", ""),

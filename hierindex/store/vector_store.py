@@ -172,7 +172,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.history()
 
     def rollback(self, generation: int | None = None) -> int:
-        """Publish an earlier generation as a new one, by default the previous; return its number.
+        """Publish an earlier generation again, by default the previous; return the new number.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Make the next `add` replace all nodes of `generation` if it adds exactly `node_ids`."""
+        """If the next `add` adds exactly `node_ids`, let it replace all of `generation`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

@@ -27,7 +27,7 @@ class BertExtractor:
     ----------
     model : str or BaseEmbedding
         Name or folder of a BERT-like model, "bert-base-uncased" by default: a sentence's vector is
-        the mean of its second to last layer, one sentence per forward pass, as in the library. Or
+        the mean of its second-to-last layer, one sentence per forward pass, as in the library. Or
         an embedding model, which embeds sentences in batches.
 
     Raises

@@ -192,7 +192,7 @@ class Summary:
 
     @property
     def details(self) -> str:
-        """Kind, grounding, claims and title as a JSON string, which `recalled` reads."""
+        """Kind, grounding, claims and title as a JSON string; `recalled` parses it."""
         grounding = None if self.grounding is None else asdict(self.grounding)
         return json.dumps([self.kind, grounding, self.claims, self.title])
 
@@ -204,7 +204,7 @@ class Summary:
             Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
             for at, to, excerpts, verbatim in found
         )
-        checked = Grounding.of_json(grounding)
+        checked = Grounding.from_json(grounding)
         return cls(text, claims, kind, Usage(cached_summaries=1), checked, title)
 
 

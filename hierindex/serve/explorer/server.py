@@ -45,7 +45,7 @@ def explore(
     host : str
         Address to listen on; by default 127.0.0.1, which every user of this machine can reach.
     llm : LLM or callable, optional
-        Language model that answers; by default answers quote passages.
+        Language model that answers; without one, passages are quoted.
 
     Returns
     -------
