@@ -222,16 +222,17 @@ def evaluate(
     -----
     `coverage` is the number of characters of gold passages that are returned, divided by the most
     that could fit the token budget; `documents` is the share of gold documents; `answer` is the
-    share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured on
-    rankings of ten passages, where a relevant passage is from a gold document, or contains at least
-    41 characters or half of a gold passage.
+    share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured
+    on rankings of ten passages, where a relevant passage is from a gold document, or contains at
+    least 41 characters or half of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
     of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
-    answers that say that nothing answers the question. Questions without gold have only `words` and
-    `refused`. Their default `kind` is "without gold", to keep correct and wrong refusals apart. A
-    function in `ways` may also return an `Answer`; one named "answer" also gets questions without
-    gold.
+    answers that say that nothing answers the question.
+
+    Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
+    to keep correct and wrong refusals apart. A function in `ways` may also return an `Answer`; one
+    named "answer" also gets questions without gold.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)
