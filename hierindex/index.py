@@ -663,8 +663,8 @@ class HierarchicalIndex:
         ----------
         *documents : str
             Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
-            its attachments. Later updates skip these documents until their files are passed as
-            sources.
+            its attachments. Later updates skip these documents until the files themselves are
+            passed as sources.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 

@@ -169,7 +169,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.also)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the part of this quote for `text[at:to]`; if verbatim, its sources are trimmed."""
+        """Return this quote cut to `text[at:to]`; if verbatim, its sources are cut to match."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -330,7 +330,7 @@ class Node:
 
     @property
     def start(self) -> int:
-        """Smallest `start` of the node's citations; -1 without any."""
+        """Smallest `start` of the node's citations; -1 if none."""
         return min((span.start for span in self.citations), default=-1)
 
     @property
@@ -369,7 +369,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Title of the document, with the section and page that contain the whole text, if any."""
+        """Title of the document, then any section and page that contain all of the node's text."""
         spans = self.citations
         if not (spans and self.document_title):
             return self.document_title or f"{len(self.documents):,} documents"

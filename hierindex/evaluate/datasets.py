@@ -131,7 +131,7 @@ def read_dataset(path: str | Path) -> Dataset:
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
 
-    As in BEIR, judgements of documents outside the corpus count as not found, and a document with
+    As in BEIR, relevant documents that the corpus lacks count as not found, and a document with
     the id of a query is not a result of that query.
     """
     folder = Path(path)

@@ -47,9 +47,9 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     """Draw the tree to a new SVG file: a column for each level, the chunks on the right.
 
     The heading gives the name of the index and the numbers of its documents and tokens. Nodes are
-    in reading order. The height of a node is its number of chunks, and it spans the columns of all
-    its levels. Colours follow the reader's light or dark theme. Nodes less than 1.5 pixels high are
-    left out, so a level takes at most about 10 kB.
+    in reading order. A node's height is proportional to its number of chunks, and it spans the
+    columns of all its levels. Colours follow the reader's light or dark theme. Nodes less than 1.5
+    pixels high are left out, so a level takes at most about 10 kB.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def to_html(
 ) -> Report:
     """Write the tree as one HTML file, to read, print, and explore offline.
 
-    It begins with an overview of the index, answers and an outline, and the sources of both.
+    It begins with an overview of the index, then answers and an outline, each with its sources.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class BatchEmbedding(BaseEmbedding):
 class OpenVinoEmbedding(BatchEmbedding):
     """An exported sentence-transformers model, as `load_embed_model` returns it on a CPU.
 
-    The same text has bit-identical vectors in the same precision.
+    Equal texts get bit-identical vectors at the same precision.
 
     Parameters
     ----------

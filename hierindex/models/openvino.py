@@ -103,7 +103,7 @@ class Exported:
     """An exported model; its graph, tokenizer and card are read on first use.
 
     Each text runs on one thread, padded to a multiple of 16 tokens, and as many texts run at once
-    as there are cores. So the same text has bit-identical results in the same precision. On two
+    as there are cores. So equal texts get bit-identical results at the same precision. On two
     cores this is as fast as batches.
 
     Parameters
@@ -184,7 +184,7 @@ class Exported:
 class OpenVinoEncoder(Exported):
     """An exported sentence-transformers model that implements `EmbedModel`.
 
-    The same text has bit-identical vectors in the same precision.
+    Equal texts get bit-identical vectors at the same precision.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Source:
     citations : list of Citation
         The node's sources in documents, each with its `quote` if the node's text is verbatim.
     path : list of str
-        Ids of the ancestors, from the parent with the highest weight up.
+        Ids of the ancestors, starting with the strongest parent.
     """
 
     id: str

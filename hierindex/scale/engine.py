@@ -47,16 +47,16 @@ AT_ONCE = 2  # calls of a worker; one waits
 class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
-    Ray tasks read files, and Ray actors split, embed and summarise the documents. If
-    `RaptorHierarchy` divides many chunks into pools, the actors cluster these, too. This process
+    Ray tasks read files, and Ray actors split, embed and summarise the documents. The
+    actors also cluster the pools into which `RaptorHierarchy` divides many chunks. This process
     builds the upper levels and writes the index; it needs as much memory as a build without a
     cluster. The tree is the same, including all ids. All machines need the sources under the same
     paths, the same version of hierindex and the same models.
 
     Results of workers are cached in the index as soon as they arrive. If a worker dies, another one
     repeats only the work that was not cached; the same holds for a build that is killed and started
-    again. Requests to a language model are sent from this machine, within its limits, for one
-    worker at a time.
+    again. Requests to a language model are sent from this machine, for one worker at a time, within
+    the model's limits.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class HierarchyStore(BasePydanticVectorStore):
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
     `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node belongs to every level
     between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
-    `hierindex_whole_document` to the document whose chunks are exactly those under a node. These
+    `hierindex_whole_document` to the document that a node covers exactly. These
     keys can be combined with others only by AND. `documents` is short for `hierindex_documents`
     unless a chunk has metadata of that name. A condition on a key that no node has matches nothing,
     even if it is negated, and a warning names the key.
@@ -92,8 +92,8 @@ class HierarchyStore(BasePydanticVectorStore):
     the newest. Unpublished data of a killed process is never read, and the next write removes it. A
     deletion also removes all earlier generations, so that no file contains deleted text.
 
-    Later runs of an `IngestionPipeline` pass on only new and changed documents. For one tree of all
-    documents, pass the store to the hierarchy as `store=`.
+    When an `IngestionPipeline` runs again, it passes on only new and changed documents. To keep one
+    tree of all documents, pass this store to the hierarchy as `store=`.
 
     One process writes at a time. In a folder, a lock ensures this: writes wait up to a minute for
     another writer. In an object store, if two processes write at once, the
@@ -172,7 +172,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.history()
 
     def rollback(self, generation: int | None = None) -> int:
-        """Publish an earlier generation again, by default the previous; return the new number.
+        """Publish an earlier generation again, by default the previous one; return its new number.
 
         Raises
         ------

@@ -26,8 +26,8 @@ class BertExtractor:
     Parameters
     ----------
     model : str or BaseEmbedding
-        Name or folder of a BERT-like model, "bert-base-uncased" by default: a sentence's vector is
-        the mean of its second-to-last layer, one sentence per forward pass, as in the library. Or
+        Name or folder of a BERT-like model, "bert-base-uncased" by default: as in the
+        library, sentences are embedded one by one, as the mean of the second-to-last layer. Or
         an embedding model, which embeds sentences in batches.
 
     Raises

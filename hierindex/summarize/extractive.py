@@ -306,8 +306,8 @@ class Extractor(Protocol):
 class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
-    Sentences without content, sentences that cannot be understood alone, and stock sentences, as in
-    each section of a manual, are only used if there are no others. Definitions of the words
+    Sentences without content, sentences that cannot be understood alone, and boilerplate repeated
+    across sections are only used if there are no others. Definitions of the words
     of a title, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
     weights, with the group as corpus. The method and its constants were chosen by
     `tests/benchmarks/extractive.py`.
@@ -316,8 +316,8 @@ class SalientSentences:
     ----------
     by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
-        "topics" (the default): LexRank plus the share of topics: words in several sentences of the
-        same child. Topics of few children weigh more.
+        "topics" (the default): LexRank plus the share of topic words (those in several sentences of
+        a child). Topics in few children weigh more.
 
     Raises
     ------

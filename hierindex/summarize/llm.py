@@ -226,7 +226,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Correct each claim, which is a sentence, its fault and its nearest sources."""
+        """Correct each claim, given as a sentence, its fault and its nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

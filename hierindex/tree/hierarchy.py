@@ -415,7 +415,7 @@ class RaptorHierarchy(Hierarchy):
     ----------
     scope : {"corpus", "document"}
         "corpus" (the default) clusters the chunks of all documents together. "document" first
-        clusters the chunks of each document, until it is one node.
+        clusters the chunks of each document, until each is one node.
     """
 
     method: ClassVar[str] = "raptor"
