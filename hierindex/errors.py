@@ -110,7 +110,7 @@ def shown(value: Any) -> str:
 
 
 class HierindexError(Exception):
-    """Base class of all exceptions of hierindex; their messages omit passwords in URLs."""
+    """Base class of all hierindex exceptions; their messages omit passwords in URLs."""
 
     exit_status = 1
 

@@ -211,7 +211,7 @@ class HierarchicalIndex:
 
     @property
     def embed_model(self) -> "BaseEmbedding":
-        """The embedding model that was passed, or else the one of the newest generation."""
+        """The embedding model that was passed, or else the one named in the index."""
         from hierindex.models.adapters import as_llama_index
 
         return as_llama_index(self.encoder())
@@ -251,9 +251,8 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM or callable, optional
-            Without one, the answer quotes passages of the documents. It may be a
-            function `answer(prompt) -> str`, which is taken to have a context window of 3,900
-            tokens, LlamaIndex's default.
+            A model, or a function `answer(prompt) -> str`, taken to have a context window of 3,900
+            tokens, LlamaIndex's default. Without one, the answer quotes passages of the documents.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -398,7 +397,7 @@ class HierarchicalIndex:
         Notes
         -----
         A node with several parents is listed under its strongest parent only, so that each chunk
-        is counted once. Of the nodes that are left out, only ids, levels and links are read.
+        is counted once. For nodes not listed, only ids, levels and links are read.
         """
         from hierindex.retrieve.tree import contents
 
@@ -510,7 +509,7 @@ class HierarchicalIndex:
             "extractive" (the default without an LLM) or a mode of LlamaIndex, such as
             "tree_summarize" (the default with an LLM), "compact" and "refine".
         level : int or str, or a sequence of them, optional
-            Levels to search, by number or word; see `HierarchyRetriever`.
+            Levels to search, by number or name; see `HierarchyRetriever`.
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options
@@ -662,9 +661,9 @@ class HierarchicalIndex:
         Parameters
         ----------
         *documents : str
-            Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
-            its attachments. Later updates skip these documents until the files themselves are
-            passed as sources.
+            Ids of documents. A mailbox is deleted with its e-mails, and an e-mail with its
+            attachments. Later updates skip these documents until the files themselves are passed as
+            sources.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -699,7 +698,7 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Build the tree again over the chunks of the index.
+        """Rebuild the tree over the chunks of the index.
 
         Use it after an `IngestionPipeline` has changed the index, which may leave stale nodes or
         several trees.
@@ -721,7 +720,7 @@ class HierarchicalIndex:
         ------
         InputError
             If the hierarchy has another embedding model, or cannot be made from the stored
-            settings; pass `hierarchy` or `llm` then.
+            settings; then pass `hierarchy` or `llm`.
         """
         from hierindex.jobs.sources import without
 

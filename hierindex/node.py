@@ -86,7 +86,7 @@ class Span(NamedTuple):
     anchor: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return `document`, `start`, `end` and the fields that are not empty as a dict.
+        """Return a dict of `document`, `start`, `end` and the fields that are not empty.
 
         `section` becomes a list of titles.
 
@@ -348,9 +348,9 @@ class Node:
 
     @property
     def document_name(self) -> str:
-        """Title of the node's document, or else its file name without folder and suffix.
+        """Title of the node's document, or else its file name without folder or suffix.
 
-        Empty for several documents, or if neither is known.
+        Empty if the node has several documents, or if neither is known.
         """
         if len(self.documents) != 1:
             return ""
@@ -359,7 +359,7 @@ class Node:
 
     @property
     def file_stem(self) -> str:
-        """Name of the node's file without folder and suffix; empty if unknown."""
+        """Name of the node's file without folder or suffix; empty if unknown."""
         return PurePath(str(self.metadata.get(FILE_NAME) or "")).stem
 
     @property

@@ -49,7 +49,7 @@ def query(
     The source of each passage is printed above it. "page xii (14)" means the
     14th page of the file, whose printed page number is xii.
 
-    In the answer of a language model, "[2?]" marks a citation that does not
+    In a language model's answer, "[2?]" marks a citation that does not
     support the sentence, "[3*]" a citation that hierindex added, and "[?]" a
     sentence that no passage supports.
     """

@@ -68,7 +68,7 @@ def to_document_summary_index(
 
 
 def persist_document_summary_index(index: HierarchicalIndex, folder: str | Path) -> int:
-    """Write the `DocumentSummaryIndex` to a new folder, to be loaded by `load_index_from_storage`.
+    """Write the index to a new folder as a `DocumentSummaryIndex`, for `load_index_from_storage`.
 
     Parameters
     ----------

@@ -221,7 +221,7 @@ def plot_map(
 ) -> "Figure":
     """Draw the chunks as points in a plane, similar ones near each other, coloured by parent.
 
-    The legend has the names of the parents with the most points.
+    The legend names the parents with the most points.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def plot_map(
 
     Notes
     -----
-    `hierindex.retrieve.tree.chunk_map` places the points. The first map of a generation takes
+    `hierindex.retrieve.tree.chunk_map` places the points. The first map after an update takes
     seconds.
     """
     with extra("plot", "Figures need"):

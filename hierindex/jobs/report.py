@@ -45,9 +45,9 @@ class BuildReport:
     seconds : dict of str to float
         Time by stage, and in "total".
     statistics : list of LevelStatistics
-        One for each level; after an update, only of the nodes that were grouped again.
+        One per level; after an update, covering only the nodes that were grouped again.
     dry_run : bool
-        Whether this is an estimate; nothing was published and no language model was called.
+        True for an estimate: nothing was published and no language model was called.
     embedded_chunks, embedded_tokens : int
         In a dry run, the chunks that had no cached vector, and their tokens; otherwise 0.
     """

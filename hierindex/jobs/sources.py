@@ -268,7 +268,7 @@ def without(
 ) -> Revision:
     """Return the revision that removes some documents, or all, and reads none.
 
-    The id of a mailbox also removes its e-mails, and the id of an e-mail its attachments.
+    A mailbox is removed with its e-mails, and an e-mail with its attachments.
 
     Raises
     ------

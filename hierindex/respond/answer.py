@@ -33,7 +33,7 @@ class Citation:
     title : str
         The document's title, if it has one.
     node : str
-        In the answer of a language model, the id of the passage's node.
+        In a language model's answer, the id of the passage's node.
     quote : str
         The text from `start` to `end`, verbatim; "" if the node was rewritten by a model.
     supported : bool, optional
@@ -155,7 +155,7 @@ class Passage:
 class Answer:
     """An answer to a question; `print` shows it with the source of each passage.
 
-    In the answer of a language model, "[n]" is a citation, "[n?]" one that does not support its
+    In a language model's answer, "[n]" is a citation, "[n?]" one that does not support its
     sentence, "[n*]" one that hierindex added to a sentence without a citation, and "[?]" a sentence
     that no passage supports. A streamed text contains only "[n]".
 
@@ -190,7 +190,7 @@ class Answer:
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        If the question asks how many or which documents: those that contain its words.
+        For "which documents" or "how many" questions: those that contain their words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

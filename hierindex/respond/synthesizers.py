@@ -104,7 +104,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> Response:
-        """Return an answer made of passages of the nodes."""
+        """Return an answer made of passages from the nodes."""
         query = QueryBundle(query) if isinstance(query, str) else query
         retrieved = self._retrieved(query, nodes)
         extract = self._extractive.extracted(retrieved)

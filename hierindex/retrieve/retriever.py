@@ -119,7 +119,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         * "auto": the chunks. If the question names documents by file name or id, only their chunks;
           if it asks who wrote something, also the first chunks of the best documents. A question
           about the whole index, or about all of a document or folder that it names, gets an outline
-          instead, which does not depend on `by` and `rerank`.
+          instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, a question that
           names documents searches their nodes at this level, if there are any; a question about
@@ -132,7 +132,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         section; see Notes. In mode "level", numbers, "chunks" and "top" can be combined in a
         sequence. A node that was promoted to a higher level belongs to both.
     top_k : int, optional
-        Maximum number of results; by default 10, for an outline 20.
+        Maximum number of results; 10 by default, 20 for an outline.
     token_budget : int, optional
         Maximum tokens of all results together, which are added best first; 2,000 by default. None
         for no limit, but still 2,000 for an outline. Counted by LlamaIndex's global tokenizer.
@@ -143,10 +143,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         Whether a summary passes if any chunk under it does. Its text may then reveal
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
-        How to score: "dense" by vectors, "text" by words (BM25), "hybrid" by both, "context" by
-        both and by the neighbours in reading order; it needs a single level. By default "context"
-        in mode "auto", otherwise "dense". The first three are the modes `default`, `hybrid` and
-        `text_search` of `HierarchyStore`.
+        How to score: "dense" by vectors, "hybrid" by vectors and words, "text" by words (BM25), or
+        "context" (one level only) as "hybrid" and by the neighbours in reading order. By default
+        "context" in mode "auto", otherwise "dense". The first three are the modes `default`,
+        `hybrid` and `text_search` of `HierarchyStore`.
     beam : int, optional
         With mode "traversal": number of nodes kept at each step; by default `top_k`, or 10.
     n_documents : int, optional

@@ -83,8 +83,8 @@ class HierarchyStore(BasePydanticVectorStore):
     between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
     `hierindex_whole_document` to the document that a node covers exactly. These
     keys can be combined with others only by AND. `documents` is short for `hierindex_documents`
-    unless a chunk has metadata of that name. A condition on a key that no node has matches nothing,
-    even if it is negated, and a warning names the key.
+    unless a chunk has metadata of that name. If no node has a key, conditions on it match nothing,
+    even negated ones, and a warning names it.
 
     Every write publishes a new generation (version of the table) in one step, after its rows and
     search indices are written. Each call reads the newest generation at its start; use `snapshot`
@@ -184,8 +184,8 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Nodes from a hierarchy to which the store was passed as `store=` replace all nodes of the
-        store. Otherwise, a pipeline that passes on only changed documents leaves several trees, and
+        If a hierarchy was given this store as `store=`, its nodes replace all nodes of the store.
+        Otherwise, a pipeline that passes on only changed documents leaves several trees, and
         this method warns.
 
         Raises
@@ -223,7 +223,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
         Links to deleted nodes are removed. A node that lost a parent or a child is marked as stale
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
-        `HierarchicalIndex.regrow` builds the tree again.
+        `HierarchicalIndex.regrow` rebuilds the tree.
         """
         rows = self.snapshot().select("id", where=of_documents([ref_doc_id]))
         delete_nodes(self._table, rows["id"].to_pylist(), None)

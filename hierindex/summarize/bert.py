@@ -26,9 +26,9 @@ class BertExtractor:
     Parameters
     ----------
     model : str or BaseEmbedding
-        Name or folder of a BERT-like model, "bert-base-uncased" by default: as in the
-        library, sentences are embedded one by one, as the mean of the second-to-last layer. Or
-        an embedding model, which embeds sentences in batches.
+        Name or folder of a BERT-like model ("bert-base-uncased" by default), which embeds sentences
+        one by one, as the mean of the second-to-last layer; or an embedding model, which embeds
+        them in batches.
 
     Raises
     ------

@@ -130,8 +130,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. A copy without retries is used, so that
-        `llm_calls` counts every request (unless the model already has an API client).
+        Any LlamaIndex model, or a function of the prompt. Unless the model already has an API
+        client, a copy that does not retry is used, so that `llm_calls` counts every request.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -226,7 +226,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Correct each claim, given as a sentence, its fault and its nearest sources."""
+        """Correct claims: sentences, each given with its fault and nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

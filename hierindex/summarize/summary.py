@@ -95,7 +95,7 @@ class Budget:
     ----------
     max_tokens : int
     count : callable
-        Maps a sequence of n texts to their numbers of tokens, (n,) int64.
+        Maps a sequence of n texts to their token counts, int64 of shape (n,).
     """
 
     max_tokens: int
@@ -179,7 +179,7 @@ class Summary:
     title : str
         The title that a language model wrote, or "".
     completions : tuple of str
-        Cache keys of the completions that the summary was made of.
+        Cache keys of the completions used in the summary.
     """
 
     text: str

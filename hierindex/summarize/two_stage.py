@@ -197,7 +197,7 @@ class TwoStageSummarizer:
     """A summariser that extracts the salient sentences of each group and rewrites them.
 
     Each rewritten sentence is checked against the extract that the model read: the extract must
-    contain the numbers, units, names and quoted words of the sentence, and a similar sentence. A
+    contain its numbers, units, names and quoted words, and a similar sentence. A
     language model is asked once to correct an unsupported sentence.
 
     Parameters
@@ -207,8 +207,8 @@ class TwoStageSummarizer:
     extractor : Extractor, optional
         `SalientSentences` by default.
     extract_tokens : int, optional
-        Maximum tokens of an extract, 900 by default; None passes all sentences of a group to the
-        model.
+        Maximum tokens of an extract, 900 by default; if None, the model gets all sentences of
+        a group.
     strict : bool
         Whether a failed rewrite raises SummaryError. By default an extract is used instead, with
         kind "extractive_fallback" and a `FallbackWarning`.

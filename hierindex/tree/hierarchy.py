@@ -362,8 +362,8 @@ def _refuse_slice(hierarchy: object) -> NoReturn:
 class SemanticHierarchy(Hierarchy):
     """A hierarchy that groups similar consecutive chunks until each document is one node.
 
-    Groups tend to end where sections end, see `Optimal`. Documents are then clustered, level by
-    level, up to a single root, see `Mixture`. See `Hierarchy` for the other parameters.
+    Groups tend to end where sections end; see `Optimal`. Documents are then clustered, level by
+    level, up to a single root; see `Mixture`. See `Hierarchy` for the other parameters.
 
     Parameters
     ----------
