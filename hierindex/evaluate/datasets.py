@@ -128,8 +128,8 @@ def read_dataset(path: str | Path) -> Dataset:
     * `gold_titles`: a list of document ids;
     * `answer`, or a list `answers`: texts, one of which must be found word for word.
 
-    Other fields are ignored. A question with `evidence` searches only its own document, any other
-    question all documents. A field `within` overrides this: a document id, or null for all.
+    Other fields are ignored. A question with `evidence` searches only its own document, others
+    search all documents. A field `within` overrides this: a document id, or null for all.
 
     As in BEIR, relevant documents that the corpus lacks count as not found, and a document with
     the id of a query is not a result of that query.
