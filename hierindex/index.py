@@ -251,8 +251,8 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM or callable, optional
-            A model, or a function `answer(prompt) -> str`, taken to have a context window of 3,900
-            tokens, LlamaIndex's default. Without one, the answer quotes passages of the documents.
+            A model, or a function `answer(prompt) -> str`, which gets LlamaIndex's default context
+            window, 3,900 tokens. Without one, the answer quotes passages of the documents.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -511,7 +511,7 @@ class HierarchicalIndex:
         level : int or str, or a sequence of them, optional
             Levels to search, by number or name; see `HierarchyRetriever`.
         synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
+            Further options of the response synthesizer, such as `answer_tokens`.
         **options
             Options of `as_retriever`, and those that LlamaIndex's query engines take directly:
             templates, `streaming`, `use_async` and `output_cls`. With `text_qa_template` or

@@ -116,9 +116,9 @@ class GapRule(ABC):
 
 @dataclass(frozen=True)
 class TargetSize(GapRule):
-    """Cut at the gaps of lowest similarity, into segments of `rows` rows on average.
+    """Cut at the gaps of lowest similarity, into segments of `rows` chunks on average.
 
-    A document of n rows gets ceil(n / rows) segments. Ties go to the first gap.
+    A document of n chunks gets ceil(n / rows) segments. Ties go to the first gap.
     """
 
     rows: int
@@ -227,7 +227,7 @@ class Optimal:
     Parameters
     ----------
     rows : int
-        Mean number of rows per segment. There may be more segments if the caps require it, or to
+        Mean number of chunks per segment. There may be more segments if the caps require it, or to
         separate long sections.
 
     Raises

@@ -203,9 +203,9 @@ def evaluate(
         Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
     measures : callable, optional
         A function of further measures, `measures(question, passages, budget)`. It returns a dict of
-        values by (name, budget). It is called with the passages that fit each token budget and, for
-        questions with gold passages or documents, with each ranking of ten passages and None as
-        budget; it is not called with answers. With it, questions without gold are also used.
+        values by (name, budget). It is called for each token budget, with the passages that fit,
+        and, if a question has gold passages or documents, for each ranking of ten passages, with
+        budget None; never for answers. With it, questions without gold are also used.
     progress : Progress
 
     Returns
@@ -220,8 +220,8 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of characters of gold passages that are returned, divided by the most
-    that could fit the token budget; `documents` is the share of gold documents; `answer` is the
+    `coverage` is the number of characters of gold passages returned, divided by the most that the
+    token budget could hold; `documents` is the share of gold documents; `answer` is the
     share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured
     on rankings of ten passages, where a relevant passage is from a gold document, or contains at
     least 41 characters or half of a gold passage.

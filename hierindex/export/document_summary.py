@@ -83,7 +83,7 @@ def persist_document_summary_index(index: HierarchicalIndex, folder: str | Path)
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the folder is not empty or cannot be written.
+        If the index is missing or empty, or the folder is not empty or cannot be written.
     """
     with new(folder, folder=True) as partial:
         storage = _storage(index)

@@ -152,7 +152,7 @@ def to_json(index: HierarchicalIndex, path: str | Path) -> int:
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the file exists or cannot be written.
+        If the index is missing or empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
         tree = to_tree(index)
@@ -166,8 +166,8 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
     Columns are `id`, `title` (of the node), `level`, `level_max`, `kind`, `text`, `documents`,
     `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
-    (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section` (a list of
-    titles) and `anchor`), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size list of
+    (structs of `document`, `start`, `end`; nullable `page`, `page_label`, `anchor` and `section`, a
+    list of titles), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size list of
     float32). Rows are in the order of the table. They are read and written in batches.
 
     Parameters
@@ -184,7 +184,7 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the file exists or cannot be written.
+        If the index is missing or empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
         snapshot = snapshot_of(index)

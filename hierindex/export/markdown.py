@@ -139,7 +139,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, a link in the folder leads outside, its
+        If the index is missing or empty, a link in the folder leads outside, its
         ``.hierindex.json`` is damaged, or the folder cannot be written.
     """
     with writing(folder):

@@ -65,7 +65,7 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the file exists or cannot be written.
+        If the index is missing or empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
         n_nodes, lines = _drawn(index)

@@ -94,7 +94,7 @@ def to_html(
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, the highest level does not fit, or the file exists or
+        If the index is missing or empty, the highest level does not fit, or the file exists or
         cannot be written.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)

@@ -34,7 +34,7 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        In an outline, the share of all outlined text that is under the node, in [0, 1].
+        In an outline, the share of its source text that is under the node, in [0, 1].
     snapshot : Snapshot, optional
         The generation in which the node was found.
     """

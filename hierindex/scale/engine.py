@@ -47,8 +47,8 @@ AT_ONCE = 2  # calls of a worker; one waits
 class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
-    Ray tasks read files, and Ray actors split, embed and summarise the documents. The
-    actors also cluster the pools into which `RaptorHierarchy` divides many chunks. This process
+    Ray tasks read files, and Ray actors split, embed and summarise the documents. With
+    many chunks, they also cluster those of each pool of a `RaptorHierarchy`. This process
     builds the upper levels and writes the index; it needs as much memory as a build without a
     cluster. The tree is the same, including all ids. All machines need the sources under the same
     paths, the same version of hierindex and the same models.

@@ -49,7 +49,7 @@ class HierarchyStore(BasePydanticVectorStore):
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
     keep_generations : int
-        Number of generations to keep, at least 1; 2 by default; each write removes older ones.
+        Number of generations to keep, 2 by default, at least 1; each write removes older ones.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
@@ -92,8 +92,8 @@ class HierarchyStore(BasePydanticVectorStore):
     the newest. Unpublished data of a killed process is never read, and the next write removes it. A
     deletion also removes all earlier generations, so that no file contains deleted text.
 
-    When an `IngestionPipeline` runs again, it passes on only new and changed documents. To keep one
-    tree of all documents, pass this store to the hierarchy as `store=`.
+    When an `IngestionPipeline` runs again, it passes on only new and changed documents. To add them
+    to the existing tree, pass this store to the hierarchy as `store=`.
 
     One process writes at a time. In a folder, a lock ensures this: writes wait up to a minute for
     another writer. In an object store, if two processes write at once, the

@@ -309,7 +309,7 @@ class SalientSentences:
     Sentences without content, sentences that cannot be understood alone, and boilerplate repeated
     across sections are only used if there are no others. Definitions of the words
     of a title, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
-    weights, with the group as corpus. The method and its constants were chosen by
+    weights, with the group as corpus. The method and its constants were tuned in
     `tests/benchmarks/extractive.py`.
 
     Parameters
@@ -317,7 +317,7 @@ class SalientSentences:
     by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
         "topics" (the default): LexRank plus the share of topic words (those in several sentences of
-        a child). Topics in few children weigh more.
+        a child). Words in few children weigh more.
 
     Raises
     ------

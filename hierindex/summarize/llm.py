@@ -130,8 +130,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. Unless the model already has an API
-        client, a copy that does not retry is used, so that `llm_calls` counts every request.
+        Any LlamaIndex model, or a function of the prompt. A copy with retries off is used, so that
+        `llm_calls` counts every request, unless the model already has an API client.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -192,7 +192,7 @@ class LLMRewriter:
         return self.llm.metadata.model_name
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine a rewrite, without address and API key."""
+        """Return the settings that determine a rewrite, but no address or API key."""
         settings = json.dumps(shaping(self.llm), sort_keys=True, default=repr)
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 

@@ -133,7 +133,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of `names`, or all of it if under a quarter is left."""
+        """Return the budget minus the tokens of `names`; unchanged if under a quarter is left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
