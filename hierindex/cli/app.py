@@ -11,7 +11,7 @@ import typer
 
 from hierindex.cli import asking, building, evaluating, looking, serving
 from hierindex.cli.output import print_note
-from hierindex.errors import HierindexError, InputError
+from hierindex.errors import HierindexError
 
 NO_COMMAND, INTERRUPTED = 2, 130  # exit status; the latter by typer, after Ctrl-C
 UsageError: Any = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
@@ -78,7 +78,7 @@ def main() -> NoReturn:
     except UsageError as error:
         status = error.exit_code
         command = error.ctx.command_path if error.ctx else "hierindex"
-        print_note(f"{_said(error).rstrip('.?')}; see `{command} --help`.")
+        print_note(f"{error.format_message().rstrip('.?')}; see `{command} --help`.")
     except HierindexError as error:
         status = error.exit_status
         print_note(str(error))
@@ -88,17 +88,6 @@ def main() -> NoReturn:
         status = 1
         print_note(str(damage(error) or f"{type(error).__name__}: {error}"))
     sys.exit(status)
-
-
-def _said(error: Any) -> str:
-    """Return a usage error in our words, if pydantic found it for typer, or else in typer's."""
-    from pydantic import ValidationError
-
-    if not isinstance(error.__cause__, ValidationError):
-        return str(error.format_message())
-    of = error.param
-    name = of.opts[0] if of.param_type_name == "option" else of.metavar
-    return str(InputError.of_field(error.__cause__, lambda _: name))
 
 
 class _Notes(logging.Handler):

@@ -857,8 +857,8 @@ BAD_COMMANDS = {
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
-    "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
-    "report --index index --to x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
+    "outline --index index --budget 0": "'--budget': Input should be greater than or equal to 1",
+    "report --index index --to x --max-mb 20000": "'--max-mb': Input should be less than",
     "export document-summary --index index --to letters": "'letters'",
 }
 """Command lines, and what their errors name."""

@@ -89,7 +89,7 @@ def asking(**gold):
         ("documents", b'{"doc_id": "\xff"}', "cannot be read as evaluation data: 'utf-8' codec"),
         ("documents", "[]", "cannot be read as evaluation data: "),
         ("documents", '{"doc_id": "e"}', "lacks the field 'text'."),
-        ("documents", '{"doc_id": 5, "text": ""}', "id_ is invalid: it must be text"),
+        ("documents", '{"doc_id": 5, "text": ""}', "id_ is invalid: input should be a"),
         ("questions", Q[:-1], "cannot be read as evaluation data: Expecting ',' delimiter at col"),
         ("questions", D, "lacks the field 'qid'."),
         ("questions", asking(start=0), "lacks the field 'end'."),

@@ -347,11 +347,11 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
             {"rule": {"class_name": "Cosine", "threshold": 2}},
             "rule is invalid: threshold must be in",
         ),
-        ({"seed": -1}, "seed is invalid: it must be at least 0, got -1"),
+        ({"seed": -1}, "seed is invalid: .*, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is invalid: n_dims must be a whole number"),
         (
             {"mixture": {"reduction": "round"}},
-            "mixture.reduction is invalid: it must be umap",
+            "mixture.reduction is invalid: input should be 'umap'",
         ),
         ({"targetsize": 3}, "There is no option 'targetsize'."),
     ],

@@ -34,7 +34,7 @@ def test_a_report_is_written(hierindex, own, tmp_path) -> None:
     ("args", "said"),
     [
         (("report", "--to", "x.html", "--max-mb", "0.001"), "too small for the page"),
-        (("report", "--to", "x.html", "--max-mb", "1e308"), "--max-mb is invalid"),
+        (("report", "--to", "x.html", "--max-mb", "1e308"), "'--max-mb'"),
         (("explore", "--port", "99999"), "Cannot listen on 127.0.0.1:99999"),
     ],
 )

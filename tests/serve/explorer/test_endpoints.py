@@ -287,7 +287,7 @@ def test_the_map_has_each_chunk(client) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "said"),
     [
-        ("nodes", {"n": 0}, "n is invalid: it must be at least 1, got '0'."),
+        ("nodes", {"n": 0}, "n is invalid: input should be greater than or equal to 1, got '0'."),
         ("nodes", {"n": 10**6}, "n is invalid"),
         ("nodes", {"up": 1}, "There is no option 'up'."),
         ("node", {}, "id is missing."),
