@@ -244,6 +244,7 @@ def test_the_command_says_which_model_answers_and_no_password(own, serving) -> N
         assert "secret" not in said
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("command", ["serve", "mcp"])
 @pytest.mark.parametrize(
     ("indexes", "said"),
