@@ -23,7 +23,7 @@ other failures. A message says what is wrong, what was given and how to correct 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -57,19 +57,6 @@ def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
     """
     similar = get_close_matches(name, [*known], n=1)
     return f"; the nearest is {prefix}{similar[0]}" if similar else ""
-
-
-def requirement(error: Mapping[str, Any]) -> str:
-    """Describe a pydantic error: the requirement and the value.
-
-    Examples
-    --------
-    >>> requirement({"type": "int_type", "msg": "Input should be a valid integer", "input": "x"})
-    "input should be a valid integer, got 'x'"
-    """
-    message, value = error["msg"], error["input"]
-    known = re.findall("'([^']*)'", message) if error["type"] == "literal_error" else ()
-    return f"{message[0].lower()}{message[1:]}, got {shown(value)}{nearest(str(value), known)}"
 
 
 def shown(value: Any) -> str:
@@ -110,7 +97,8 @@ class InputError(HierindexError, ValueError):
             return cls(f"There is no option {field!r}.")
         if first["type"] == "value_error":  # raised by our own validators
             return cls(f"{field} is invalid: {first['ctx']['error']}")
-        return cls(f"{field} is invalid: {requirement(first)}.")
+        must, value = first["msg"], shown(first["input"])
+        return cls(f"{field} is invalid: {must[0].lower()}{must[1:]}, got {value}.")
 
 
 class SourceError(InputError):
