@@ -50,8 +50,8 @@ SAVED = {
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": save_embed_model,
 }
 """Models of pages, in whose places tiny ones are used."""
-ANSWERING = ["covariance", "impute", "manifold", "neighbors"]
-"""Modules of the demo that its answers quote."""
+ANSWERING = ["covariance", "neighbors"]
+"""Modules of the demo that the answer in README quotes."""
 VARYING = {
     r"\b\d+\.\d+ s\b": "1.0 s",
     r"\b[0-9a-f]{12}\b": "0123456789ab",
