@@ -37,7 +37,7 @@ from hierindex.settings import CONTEXT, NAMES
 SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
-    for i in range(12)
+    for i in range(8)
     for name, what in (("Ada", "the lamp"), ("Bo", "the pier"), ("Cy", "his best boat"))
 )
 
