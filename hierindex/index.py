@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakValueDictionary
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError, without_password
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from hierindex.verify import Verification
 
 _loading = Lock()
-_models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
-"""Loaded models by name and precision, which indexes share while one of them is in use."""
 
 
 class HierarchicalIndex:
@@ -77,7 +74,6 @@ class HierarchicalIndex:
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
-        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one, also of copies
 
     def __repr__(self) -> str:
         """Return the address, without a password."""
@@ -221,13 +217,8 @@ class HierarchicalIndex:
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
-        made_with = maker.embed_model, built_precision(maker.embed_settings)
         with _loading:
-            if made_with not in self._loaded:
-                self._loaded.clear()
-                self._loaded[made_with] = _models.get(made_with) or _load(*made_with)
-                _models[made_with] = self._loaded[made_with]
-            return self._loaded[made_with]
+            return _loaded(maker.embed_model, built_precision(maker.embed_settings))
 
     @property
     def settings(self) -> "StoredSettings":
@@ -822,7 +813,9 @@ class HierarchicalIndex:
         return self.table.snapshot().node_beginning(node_id)
 
 
-def _load(name: str, precision: "Precision") -> "EmbedModel":
+@lru_cache(maxsize=2)
+def _loaded(name: str, precision: "Precision") -> "EmbedModel":
+    """Load a model, which all indexes of this process share."""
     try:
         # The CPU backend does not import torch, which takes longer than the query.
         return load_encoder(name, device="cpu", precision=precision)

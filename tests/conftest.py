@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tenacity import wait_none
 
-import hierindex
+import hierindex.index
 from hierindex.models.export import _digest
 from hierindex.models.openvino import OpenVinoEncoder
 
@@ -133,6 +133,7 @@ def embed_model():
 @pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
     """Models that were exported are read, and their texts embedded, once for all tests."""
+    hierindex.index._loaded.cache_clear()
     monkeypatch.setattr("hierindex.models.load.OpenVinoEncoder", _read_once)
     monkeypatch.setattr("hierindex.models.export._digest", _digested_once)
 

@@ -9,14 +9,6 @@ from run_notebooks import NOTEBOOKS, STORED_ON, code_cells, executed, machine, p
 PATH = re.compile(r"/(?:tmp|home|root|Users|var)/")
 LARGEST = 150_000  # bytes of a notebook with its figures
 
-LONG = {
-    "custom_parts",
-    "document_summary",
-    "evaluate",
-    "levels",
-    "updating",
-}  # embed many texts
-
 
 def each(paths):
     return pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
@@ -32,17 +24,12 @@ def check_shown(path, texts: list[str]) -> None:
     assert texts == stored
 
 
-@each([path for path in NOTEBOOKS if path.stem not in LONG])
-def test_notebook_shows_what_is_stored(path, monkeypatch) -> None:
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    check_shown(path, printed(path))
-
-
-@each([path for path in NOTEBOOKS if path.stem in LONG])
-def test_long_notebook_runs_with_a_quick_model(path, monkeypatch) -> None:
+@each(NOTEBOOKS)
+def test_a_notebook_runs_with_a_quick_model(path, monkeypatch) -> None:
     def quick(folder, precision, model_name):
         return HashingEmbedding(model_name=model_name)
 
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setattr("hierindex.models.load.OpenVinoEncoder", quick)
     stored = [shown(cell) for cell in code_cells(read(path))]
     assert [*map(bool, printed(path))] == [*map(bool, stored)]

@@ -113,6 +113,7 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     assert written[-1] < n_nodes / 2
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("most", [3, 20])
 @pytest.mark.parametrize("sections", ["Part › {}", ""])
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most, sections):

@@ -127,6 +127,7 @@ def test_any_history_of_documents(tmp_path, monkeypatch, kind, seed):
         assert guaranteed(index, kind) == guaranteed(fresh, kind)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", [SemanticHierarchy, DocumentHierarchy])
 @pytest.mark.parametrize("max_children", [3, 12])
 def test_names_are_those_of_a_fresh_build(tmp_path, kind, max_children):
@@ -234,10 +235,12 @@ def test_a_report_prints_as_a_short_block(index, folder):
 
 
 def test_the_precision_is_remembered(folder, tmp_path):
+    for file in folder.rglob("*.txt"):
+        file.write_text(text_of(file.name, 2))
     model, others = (load_embed_model(precision=each) for each in ("float32", "bfloat16"))
     uri = tmp_path / "index"
     built(folder, uri, SemanticHierarchy(model))
-    (folder / "new.txt").write_text(text_of("new"))
+    (folder / "new.txt").write_text(text_of("new", 2))
     opened = HierarchicalIndex.open(uri)
     assert counts(opened.update()) == (1, 0, 0, 0, 3)
     assert opened.embed_model.precision == model.precision
@@ -247,10 +250,10 @@ def test_the_precision_is_remembered(folder, tmp_path):
     asked = HierarchicalIndex.open(uri, others)
     found, again = (each.as_retriever().retrieve("Who is new?") for each in (opened, asked))
     assert [node.id_ for node in found] == [node.id_ for node in again]
-    (folder / "new.txt").write_text(text_of("newer"))
+    (folder / "new.txt").write_text(text_of("newer", 2))
     assert counts(asked.update()) == (0, 1, 0, 0, 3)
     assert asked.verify().ok
-    (folder / "last.txt").write_text(text_of("last"))
+    (folder / "last.txt").write_text(text_of("last", 2))
     asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
     said = {node.maker.embed_settings for node in asked.store.snapshot().nodes()}

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -29,8 +29,6 @@ from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
 MANIFEST = ".hierindex.json"
-MAX_ENTRIES = 400  # of a folder; more are divided into parts by the digests of their documents
-PARTS = 37  # which hold 14,800 entries
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
 # Names that the format has for other files, or Windows for devices.
 RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
@@ -202,19 +200,10 @@ def _tree(nodes: Sequence[Node]) -> Entry:
         home.entries.append(Entry(first.document_name or document, said, document))
     for node in nodes:  # children before their parents
         if node.id in groups:
-            groups[parent[node.id]].entries += _divided(groups[node.id])
-    (top,) = _divided(groups[""])
-    return groups[""] if top.document else top
-
-
-def _divided(entry: Entry) -> list[Entry]:
-    """Return a group with its entries in parts if they are many, or its only entry, if any."""
-    if len(entry.entries) > MAX_ENTRIES:
-        parts = defaultdict[int, list[Entry]](list)
-        for each in entry.entries:
-            parts[int(_digest(each.nodes[0].documents[0]), 16) % PARTS + 1].append(each)
-        entry.entries = [Entry(f"Part {n}", entries=part) for n, part in sorted(parts.items())]
-    return [entry] if len(entry.entries) > 1 else entry.entries
+            group = groups[node.id]
+            groups[parent[node.id]].entries += [group] if len(group.entries) > 1 else group.entries
+    top, *others = groups[""].entries
+    return groups[""] if others or top.document else top
 
 
 def _named(entry: Entry, before: Mapping[str, str]) -> Iterator[Entry]:

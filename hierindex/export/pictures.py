@@ -99,7 +99,7 @@ def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
         nodes[level] += _box(left[level_max], right[level], y, down)
         if most := int(down / LINE):
             letters = int((right[level] - left[level_max] - PAD) / LETTER)
-            lines = fitted(name, max(2, letters), most)
+            lines = wrap(beginning(name, LONGEST), max(2, letters), max_lines=most, placeholder="…")
             top = y + (down - LINE * len(lines)) / 2
             texts += [_text(left[level_max], top + LINE * i, line) for i, line in enumerate(lines)]
     name, tokens = snapshot.name, levels[0]["tokens"]
@@ -177,22 +177,6 @@ def names_of(titles: Sequence[str], parents: Sequence[int]) -> list[str]:
         siblings[parent].append(title)
     names = {parent: iter(without_shared_prefix(group)) for parent, group in siblings.items()}
     return [next(names[parent]) for parent in parents]
-
-
-def fitted(text: str, width: int, most: int) -> list[str]:
-    """Wrap a text to `most` lines of `width` characters; the middle of a long last line is cut.
-
-    >>> fitted("The old mill and the names of its sails", 14, 2)
-    ['The old mill', 'and the… sails']
-    """
-    text = beginning(text, LONGEST)
-    lines, end = wrap(text, width), 0
-    if len(lines) <= most:
-        return lines
-    for line in lines[: most - 1]:
-        end = text.index(line, end) + len(line)
-    rest, kept = text[end:].strip(), width - 1
-    return [*lines[: most - 1], f"{rest[: kept - kept // 2]}…{rest[len(rest) - kept // 2 :]}"]
 
 
 def label(text: str, most: int = TITLE) -> str:

@@ -1,10 +1,8 @@
 """Requests that are answered from the newest generation of an index, and their errors."""
 
-import json
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -73,7 +71,7 @@ class Endpoint(BaseModel):
         """
         try:
             if cls.method == "POST":
-                return cls.model_validate(_json(body), strict=True)
+                return cls.model_validate_json(body, strict=True)
             lists = {name for name, field in cls.model_fields.items() if field.default == []}
             return cls.model_validate(
                 {name: query.getlist(name) if name in lists else query[name] for name in query}
@@ -98,18 +96,6 @@ class Endpoint(BaseModel):
     @abstractmethod
     def answer_from(self, index: "HierarchicalIndex", snapshot: "Snapshot") -> Mapping[str, Any]:
         """Return the answer from a snapshot; `index` reads this snapshot, too."""
-
-
-def _json(body: bytes) -> Any:
-    """Parse JSON; return None if it is none. 2.0 is an integer, as JSON Schema has it."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(body, parse_float=_number)
-    return None
-
-
-def _number(text: str) -> int | float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
 
 
 def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:

@@ -84,7 +84,7 @@ class Guard:
             return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
-        is_page = scope["path"] in ("/", "/docs") and headers.get("sec-fetch-dest") == "document"
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")

@@ -37,7 +37,7 @@ from hierindex.settings import CONTEXT, NAMES
 SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
-    for i in range(12)
+    for i in range(8)
     for name, what in (("Ada", "the lamp"), ("Bo", "the pier"), ("Cy", "his best boat"))
 )
 
@@ -92,7 +92,7 @@ def hard_linked(monkeypatch, tmp_path) -> str:
 
 
 def test_an_environment_of_uv(hierindex, folder, hard_linked) -> None:
-    (folder / "bell.txt").write_text("Mr. A. Bell came at 5 p.m. from St. Ives. " * 20)
+    (folder / "bell.txt").write_text("Mr. A. Bell came at 5 p.m. from St. Ives. " * 4)
     args = ("--index", "W", "--chunk-size", 64)
     assert hierindex("build", folder, *args)[0] == 0
     assert hierindex("query", "What did the storm break?", *args[:2])[0] == 0

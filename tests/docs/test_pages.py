@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 from functools import partial
+from pathlib import Path
 
 import pytest
 from commands import COMMANDS, PROGRAM
@@ -49,6 +50,8 @@ SAVED = {
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": save_embed_model,
 }
 """Models of pages, in whose places tiny ones are used."""
+ANSWERING = ["covariance", "neighbors"]
+"""Modules of the demo that the answer in README quotes."""
 VARYING = {
     r"\b\d+\.\d+ s\b": "1.0 s",
     r"\b[0-9a-f]{12}\b": "0123456789ab",
@@ -118,16 +121,29 @@ def compared(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
+@pytest.fixture
+def follow(town, run, stopped, monkeypatch, tmp_path_factory, no_hub):
+    """Does all that a page says, in a folder with documents and an index of them."""
+
+    def followed(page: Path) -> None:
+        with LoopbackServer() as server:
+            models = tmp_path_factory.mktemp("models")
+            reader = Follower(run, stopped, monkeypatch, server, models)
+            for language, block in blocks(page, "python", "console"):
+                getattr(reader, language)(block)
+
+    return followed
+
+
 @pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
-def test_a_page_can_be_followed(
-    page, town, run, stopped, monkeypatch, tmp_path_factory, no_hub
-) -> None:
-    """From its first block to its last, in a folder with documents and an index of them."""
-    with LoopbackServer() as server:
-        models = tmp_path_factory.mktemp("models")
-        reader = Follower(run, stopped, monkeypatch, server, models)
-        for language, block in blocks(page, "python", "console"):
-            getattr(reader, language)(block)
+def test_a_page_can_be_followed(page, follow, monkeypatch) -> None:
+    monkeypatch.setattr("sklearn.__all__", ANSWERING)
+    follow(page)
+
+
+@pytest.mark.slow
+def test_the_answer_in_the_readme_is_that_of_the_whole_demo(follow) -> None:
+    follow(ROOT / "README.md")
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=name_of)

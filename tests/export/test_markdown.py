@@ -308,14 +308,6 @@ def test_one_document_has_an_index(tmp_path) -> None:
     assert sorted(found) == ["a-md.md", "index.md"]
 
 
-def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(markdown, "MAX_ENTRIES", 5)
-    found = written(ungrouped(tmp_path, {f"{i}.md": f"Text {i}." for i in range(30)}), tmp_path)
-    assert len([path for path in found if not path.endswith("index.md")]) == 30
-    for folder in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
-        assert len([*folder.iterdir()]) <= 16 + 2
-
-
 def test_a_link_out_of_the_folder_is_not_followed(soft, tmp_path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / ".hierindex.json").write_text('{"../mine.md": ["", ""]}')

@@ -177,8 +177,7 @@ def test_other_machines_need_the_token(own) -> None:
 def test_the_page_may_be_opened_with_the_token_and_from_a_link(own) -> None:
     navigates = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
     with serve(own, 0) as server:
-        for path in ("", "docs"):
-            assert httpx.get(f"{server.url}{path}", headers=navigates).status_code == 200
+        assert httpx.get(server.url, headers=navigates).status_code == 200
     with serve(own, 0, "0.0.0.0") as server:
         page = server.page.replace(urlsplit(server.page).hostname, "127.0.0.1")
         assert httpx.get(page.partition("?")[0]).status_code == 401

@@ -19,13 +19,11 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import Field, TypeAdapter, ValidationError, create_model
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.serve.app import EVENTS
 from hierindex.serve.endpoint import Endpoint, sentence_on
 from hierindex.serve.mcp.replies import Reply, text_of
 from hierindex.serve.mcp.tools import TOOLS
@@ -112,35 +110,9 @@ def run(server: Server[Any]) -> None:
 def application(server: Server[Any]) -> ASGIApp:
     """Return the web application that answers at `/mcp`, to be run by `Server`."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return _ForEvents(
-        server.streamable_http_app(
-            json_response=True, stateless_http=True, transport_security=unguarded
-        )
+    return server.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=unguarded
     )
-
-
-class _ForEvents:
-    """An application that answers in JSON, and to a client that takes only events as one event."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def as_event(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answered = MutableHeaders(scope=message)
-                answered["Content-Type"] = EVENTS
-                del answered["Content-Length"]
-            elif message.get("body"):
-                message["body"] = b"event: message\ndata: " + message["body"] + b"\n\n"
-            await send(message)
-
-        is_post = scope.get("method") == "POST"
-        if not is_post or Headers(scope=scope).get("accept") != EVENTS:
-            await self._app(scope, receive, send)
-        else:
-            MutableHeaders(scope=scope)["Accept"] = f"application/json, {EVENTS}"
-            await self._app(scope, receive, as_event)
 
 
 def _warm(index: HierarchicalIndex) -> None:

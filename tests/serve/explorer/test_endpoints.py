@@ -88,9 +88,9 @@ def test_the_parts_of_a_document_are_its_text(client) -> None:
 
 
 def test_a_character_is_in_its_part(tmp_path) -> None:
-    texts = ["one\n\n" * 9000, "two " * 9000, "three\n" * 9000, "🧪" * 30_000]
+    texts = ["one\n\n" * 3000, "two " * 3000, "three\n" * 3000, "🧪" * 10_000]
     text = "\n\n".join(texts)
-    index = built({"long": text, "short": "short"}, tmp_path, DocumentHierarchy, chunk_size=9000)
+    index = built({"long": text, "short": "short"}, tmp_path, DocumentHierarchy, chunk_size=3000)
     for client in client_of(index):
         first = client.json("document", document="long")
         assert first["length"] == len(text)
