@@ -296,9 +296,9 @@ class LanguageModel:
 
         def answer(response: R) -> R:
             said = text_of(response)
-            if (answer := answer_in(said, prompt)) != said:
+            if (answer := answer_in(said)) != said:
                 response = with_answer(response, answer)
-            return self._checked(response, said, prompt, finish_reason(response))
+            return self._checked(response, said, finish_reason(response))
 
         return self._sent(Request(prompt), send, note, answer)
 
@@ -317,20 +317,19 @@ class LanguageModel:
             return found
 
         pieces, piece = self._sent(request, begin, note, begun)
-        thinks = True if THINKS.search(self.name) else None
-        stream = Stream(prompt, _begins_within.get(self.name, thinks))
+        thinks = THINKS.search(self.name) is not None
+        stream = Stream(_begins_within.get(self.name, thinks))
         with self._watched(request, note):
             while piece is not None:
                 request.response, request.finish = piece, finish_reason(piece) or request.finish
                 yield stream.read(piece, piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
             last = stream.end(request.response)
-            yield self._checked(last, stream.reply, prompt, request.finish)
+            yield self._checked(last, stream.reply, request.finish)
 
-    def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
+    def _checked(self, answer: R, said: str, finish: str | None) -> R:
         """Raise RequestError if nothing is left of a reply without its thoughts."""
-        begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
-        _begins_within[self.name] = begins
+        _begins_within[self.name] = _begins_within.get(self.name, False) or begins_within(said)
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
             raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
         return answer

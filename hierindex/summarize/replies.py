@@ -99,8 +99,8 @@ def checked(
     if finish in CUT:
         raise UnusableError("it was cut off (a reasoning model needs more completion tokens)")
     whole = response.text or ""
-    text = answer_in(whole, prompt).strip()
-    is_within = text not in whole or (TAG.search(text) and not TAG.search(source))
+    text = answer_in(whole).strip()
+    is_within = TAG.search(text) and not TAG.search(source)
     if is_within or (whole.strip() and not text):
         raise UnusableError("it contained a thought and an empty or unfinished answer")
     title, text = split_title(HEADING.sub("", FENCED.sub(r"\1", text), count=1))

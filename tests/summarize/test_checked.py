@@ -187,7 +187,7 @@ THOUGHTS = [
     "<think>What is this about? I cannot help.</think>",
     "\n <THINK>Two\nlines.</THINK>\n",
     "<thinking>Hm.</thinking>",
-    "A template opened this thought. </think>\n\n",
+    "A template opened this thought.\n</think>\n\n",
     "</think>",
 ]
 
