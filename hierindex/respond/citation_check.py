@@ -20,7 +20,7 @@ from llama_index.core.types import TokenGen
 from hierindex.models.embedder import Embedder
 from hierindex.node import TITLES_BETWEEN, Quote, shared_section, titles_of
 from hierindex.respond.answer import Citation
-from hierindex.respond.cited_text import Cited, CitedText, Part, numbers_in, written
+from hierindex.respond.cited_text import Cited, Part, cited_parts, numbers_in, settled, written
 from hierindex.respond.quotable import ANNOUNCES, citation_of
 from hierindex.summarize.extractive import MIN_WORDS
 from hierindex.summarize.grounding import judged
@@ -248,30 +248,26 @@ class CitationCheck:
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
         """Resolve the citations of a response, or of a streamed response as it is read."""
-        text = CitedText(passages.by_number)
         if isinstance(response, StreamingResponse):
             pieces = response.response_gen
-            response.response_gen = self._streamed(pieces, response, text, passages, question)
+            response.response_gen = self._streamed(pieces, response, passages, question)
         elif isinstance(response, Response) and response.response:
-            text.read(response.response)
-            text.end()
-            marks = sorted(self._check(passages, question, text.parts), key=lambda mark: mark[0].at)
-            response.response = _add(response, marks, text)
+            parts, n_removed = cited_parts(response.response, passages.by_number)
+            marks = sorted(self._check(passages, question, parts), key=lambda mark: mark[0].at)
+            response.response = _add(response, parts, marks, n_removed)
 
     def _streamed(
-        self,
-        pieces: TokenGen,
-        response: StreamingResponse,
-        text: CitedText,
-        passages: Passages,
-        question: str,
+        self, pieces: TokenGen, response: StreamingResponse, passages: Passages, question: str
     ) -> TokenGen:
-        labels = map("[{}]".format, count(1))
+        text = shown = ""
         for piece in pieces:
-            if shown := written(text.read(piece), labels):
-                yield shown
-        yield written(text.end(), labels)
-        _add(response, self._check(passages, question, text.parts), text)
+            text += piece
+            before, shown = shown, written(cited_parts(settled(text), passages.by_number)[0])
+            if shown != before:
+                yield shown[len(before) :]
+        parts, n_removed = cited_parts(text, passages.by_number)
+        yield written(parts)[len(shown) :]
+        _add(response, parts, self._check(passages, question, parts), n_removed)
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
@@ -302,14 +298,16 @@ class CitationCheck:
         return marks
 
 
-def _add(response: Response | StreamingResponse, marks: Marks, text: CitedText) -> str:
+def _add(
+    response: Response | StreamingResponse, parts: Sequence[Part], marks: Marks, n_removed: int
+) -> str:
     """Add the result of the check to the metadata, and return the text with all marks."""
-    signed = _marked(_without_citations(text.parts), marks)
+    signed = _marked(_without_citations(parts), marks)
     response.metadata = response.metadata or {}
     response.metadata |= {
         "answer": signed,
         "citations": [citation.to_json() for _, citation in marks if citation],
-        "citations_removed": text.n_removed,
+        "citations_removed": n_removed,
         "unsupported": [claim.sentence for claim, citation in marks if citation is None],
     }
     return signed
