@@ -1,9 +1,7 @@
 """Response synthesizers: one that quotes passages, and one that summarises in a tree."""
 
 import asyncio
-import math
-from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -170,9 +168,6 @@ class BoundedTreeSummarize(TreeSummarize):
     concurrency : int, optional
         Maximum number of concurrent calls for all questions together, 4 by default. Open streams
         are not counted.
-    before : callable, optional
-        Called before prompts are sent, with three integers: the maximum number of prompts, the
-        number of prompts in the first round, and the approximate number of tokens in that round.
     **options
         As in `TreeSummarize`. `use_async` has no effect.
 
@@ -184,20 +179,12 @@ class BoundedTreeSummarize(TreeSummarize):
         If the model returns no text, or repeats its prompt; streams are not checked.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        *,
-        concurrency: int | None = None,
-        before: Callable[[int, int, int], object] | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, llm: LLM, *, concurrency: int | None = None, **options: Any) -> None:
         within = concurrency is None or is_whole(concurrency, 1)
         require(within, "concurrency", "an integer of at least 1", concurrency)
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=with_retries(llm, concurrency=concurrency), **options)
-        self._before = before
 
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
@@ -208,11 +195,6 @@ class BoundedTreeSummarize(TreeSummarize):
         template = self._summary_template.partial_format(query_str=query_str, **variables)
         window = Window(self._prompt_helper, template, llm)
         texts = window.prompts(text_chunks)
-        if self._before is not None:
-            n = len(texts)
-            most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
-            frame = window.length(template.format(llm=llm, context_str=""))
-            self._before(most, n, n * frame + sum(map(window.length, texts)))
         while len(texts) > 1:
             asked = [partial(llm.predict, template, context_str=text) for text in texts]
             texts = window.read_on(each(asked, language_model_of(llm).limit.most))
@@ -301,6 +283,5 @@ class Window:
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
         if fitting:
             return text[: fitting[-1]]
-        lengths = range(len(text))  # of beginnings, in characters
-        too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
-        return text[: too_long - 1]
+        within = self._splitter.model_copy(update={"chunk_size": most})
+        return within.split_text(text)[0]
