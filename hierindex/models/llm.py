@@ -37,7 +37,6 @@ from hierindex.models.record import (
     CUT,
     Call,
     Request,
-    UnusableError,
     finish_reason,
     text_of,
 )
@@ -290,8 +289,6 @@ class LanguageModel:
             If no prompt will get an answer.
         LimitError
             If the request might exceed the token budget; it is not sent.
-        UnusableError
-            Of `complete`, if the check still raises it on the last attempt.
         """
 
         def answer(response: R) -> R:
@@ -341,9 +338,11 @@ class LanguageModel:
         failed = Counter[str]()
 
         def may_go_on(error: BaseException) -> bool:
-            kind = _kind(error)
+            if not isinstance(error, RequestError):
+                return False
+            kind, pause = error.failure.kind, error.failure.pause
             failed[kind] += 1
-            return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and _pause_of(error) <= MAX_PAUSE
+            return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and pause <= MAX_PAUSE
 
         def attempt() -> T:
             reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
@@ -361,16 +360,15 @@ class LanguageModel:
         request.response, request.call, request.goes_on, fault = None, None, False, None
         try:
             yield
-        except (HierindexError, UnusableError) as error:
-            fault = str(error)
+        except HierindexError as error:
+            fault = error.failure.reason if isinstance(error, RequestError) else str(error)
             raise
         except request_errors() as error:
             failure = failure_of(error)
             if failure.kind == "gone" and self.has_answered:
                 failure = replace(failure, kind="again")
-            named = error_of(f"LLM {self.name!r}", failure)
-            fault = str(named)
-            raise named from error
+            fault = failure.reason
+            raise error_of(f"LLM {self.name!r}", failure) from error
         finally:
             self.has_answered |= request.response is not None
             if not request.goes_on:
@@ -396,19 +394,7 @@ class LanguageModel:
             )
 
 
-def _kind(error: BaseException) -> str:
-    """Return why an attempt failed: a kind of `Failure`, "unusable" or ""."""
-    if isinstance(error, UnusableError):
-        return "unusable" if error.again else ""
-    return error.failure.kind if isinstance(error, RequestError) else ""
-
-
 def _seconds(state: RetryCallState) -> float:
-    """Return the seconds until the next attempt."""
+    """Return the seconds until the next attempt, at least what the service asks for."""
     error = None if state.outcome is None else state.outcome.exception()
-    return max(WAIT(state), _pause_of(error))
-
-
-def _pause_of(error: BaseException | None) -> float:
-    """Return the seconds that the service asks to wait."""
-    return error.failure.pause if isinstance(error, RequestError) else 0.0
+    return max(WAIT(state), error.failure.pause if isinstance(error, RequestError) else 0.0)

@@ -50,14 +50,6 @@ class Usage:
         return Usage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-class UnusableError(Exception):
-    """An answer that cannot be used; `again` tells whether another attempt may help."""
-
-    def __init__(self, reason: str, *, again: bool = True) -> None:
-        super().__init__(reason)
-        self.again = again
-
-
 def check_said(model: str, calls: Sequence["Call"]) -> None:
     """Raise ModelError if all answers are empty or repeat their prompts.
 
