@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 N_BETWEEN = 2  # maximum tokens between two texts
-N_LINE = 8  # maximum tokens of a line with a number
-PASSAGE = re.compile(r"(?ms)^(\[\d+\])\n(.*?)\n\1$")  # see `Passages`
 
 # Small models copy numbers of an example, and repeat a refusal that they are given.
 CITE = """\
@@ -111,7 +109,7 @@ class Passages:
 
 
 class PassageHelper(PromptHelper):
-    """LlamaIndex's prompt helper for `Passages`: a part of a passage has the passage's lines."""
+    """LlamaIndex's prompt helper, but a passage that fits one prompt is not split."""
 
     def repack(
         self,
@@ -125,24 +123,6 @@ class PassageHelper(PromptHelper):
         splitter = self.get_text_splitter_given_prompt(prompt, 1, padding, llm, tools)
         return packed(text_chunks, splitter, self._token_counter.get_string_tokens)
 
-    def truncate(
-        self,
-        prompt: BasePromptTemplate,
-        text_chunks: Sequence[str],
-        padding: int = DEFAULT_PADDING,
-        llm: LLM | None = None,
-        tools: "list[BaseTool] | None" = None,
-    ) -> list[str]:
-        """Cut off the texts that do not fit one prompt."""
-        cut = super().truncate(prompt, text_chunks, padding + N_LINE, llm, tools)
-        return list(map(_ended, cut))
-
-
-def _ended(text: str) -> str:
-    """Add the last line of a passage that is cut off."""
-    begun = re.match(r"\s*(\[\d+\])\n", PASSAGE.sub("", text))
-    return f"{text}\n{begun[1]}" if begun else text
-
 
 def packed(
     texts: Sequence[str], splitter: TokenTextSplitter, length: Callable[[str], int]
@@ -151,7 +131,7 @@ def packed(
     joined, room = list[list[str]](), 0
     for text in filter(None, map(str.strip, texts)):
         fits = length(text) <= splitter.chunk_size
-        for part in [text] if fits else _parts(text, splitter, length):
+        for part in [text] if fits else splitter.split_text(text):
             n_tokens = length(part) + N_BETWEEN
             if n_tokens > room:
                 joined.append([])
@@ -159,18 +139,6 @@ def packed(
             joined[-1].append(part)
             room -= n_tokens
     return [BETWEEN.join(parts) for parts in joined] or [""]
-
-
-def _parts(text: str, splitter: TokenTextSplitter, length: Callable[[str], int]) -> Iterator[str]:
-    """Yield parts of a text that fit a prompt, those of a passage between its two lines."""
-    if PASSAGE.sub("", text).strip():  # others than passages
-        yield from splitter.split_text(text)
-        return
-    room = max(1, splitter.chunk_size - 2 * N_LINE)
-    within = splitter.model_copy(update={"chunk_size": room})
-    for line, inside in PASSAGE.findall(text):
-        for part in within.split_text(inside):
-            yield f"{line}\n{part}\n{line}"
 
 
 def _passage(found: NodeWithScore, number: int) -> NodeWithScore:

@@ -196,62 +196,18 @@ def test_no_passage_contains_the_lines_or_the_numbers_of_others(mode):
         assert any(text in passage for passage in shown.values())
 
 
-LONG = {
-    f"{name}.md": " ".join(f"Sentence {i} of {name} is about pumps and seals." for i in range(60))
-    for name in ("one", "two")
-}
-
-
-@pytest.mark.parametrize(
-    ("mode", "window"),
-    [
-        ("accumulate", 900),
-        ("compact", 1400),
-        ("compact_accumulate", 900),
-        ("refine", 1400),
-        ("tree_summarize", 900),
-    ],
-)
-def test_a_passage_that_is_cut_has_its_number_in_each_prompt(mode, window):
-    _, response, prompts = asked("So it is [2].", mode=mode, texts=LONG, window=window)
-    assert len(prompts) > 2
-    for prompt in prompts:
-        inside = ""
-        for piece in re.split(r"(?m)^(\[\d\])$", prompt):
-            if LINE.fullmatch(piece):
-                assert inside in ("", piece)
-                inside = "" if inside else piece
-            elif "Sentence" in piece:
-                name = "one" if "[1]" in inside else "two"
-                assert set(re.findall(r"Sentence \d+ of (\w+) is", piece)) == {name}
-        assert inside == ""
-    assert {entry["node"] for entry in response.metadata["citations"]} == {"two.md"}
-
-
 @given(st.lists(st.integers(0, 90), min_size=1, max_size=5), st.integers(80, 300))
-def test_parts_of_passages_are_between_lines_and_fit(n_words, room):
+def test_passages_that_fit_are_whole_and_all_parts_fit(n_words, room):
     texts = {f"{i}": " ".join(f"w{i}x{j}" for j in range(n)) for i, n in enumerate(n_words)}
     passages = [each.text for each in Passages(Found(texts).found).nodes]
     helper = PassageHelper(context_window=room + 5, num_output=0)
     parts = helper.repack(PromptTemplate("{context_str}"), passages)
-    for part in parts:
-        lines = [*LINE.finditer(part)]
-        for first, last in zip(lines[::2], lines[1::2], strict=True):
-            assert first[1] == last[1]
-            words = re.findall(r"w(\d+)x", part[first.end() : last.start()])
-            assert {int(word) + 1 for word in words} <= {int(first[1])}
-        assert (lines[0].start(), lines[-1].end()) == (0, len(part))
-        assert count_tokens(part) <= room
+    assert all(count_tokens(part) <= room for part in parts)
+    for passage in passages:
+        assert count_tokens(passage) > room or any(passage in part for part in parts)
     assert {*re.findall(r"w\d+x\d+", " ".join(parts))} == {
         w for t in texts.values() for w in t.split()
     }
-
-
-@pytest.mark.parametrize(("window", "numbers"), [(1000, "11"), (1500, "1122")])
-def test_a_truncated_prompt_ends_its_passage(window, numbers):
-    _, _, (prompt,) = asked("Yes.", mode="simple_summarize", texts=LONG, window=window)
-    assert LINE.findall(prompt) == [*numbers]
-    assert not prompt.count("Sentence 59 of two")
 
 
 @pytest.mark.parametrize("way", ["plain", "async"])
