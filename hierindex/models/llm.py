@@ -142,29 +142,6 @@ def shaping(llm: LLM) -> dict[str, Any]:
     return {key: value for key, value in described.items() if value is not None}
 
 
-class RequestLimit:
-    """A limit on concurrent requests that threads share.
-
-    Parameters
-    ----------
-    most : int
-        Maximum number of requests in flight.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._free = Semaphore(most)
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Wait until a request may be sent, and count it as in flight during the block."""
-        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
 class TokenLimit:
     """A token budget that threads share.
 
@@ -238,9 +215,9 @@ class LanguageModel:
     ----------
     llm : LLM
         The model, used without changes; see `without_retries`.
-    limit : RequestLimit
-        Limit on requests in flight. A stream counts until its first chunk. A request that is
-        retried counts until its last attempt, so that a busy service gets fewer requests.
+    concurrency : int
+        Maximum number of requests in flight. A stream counts until its first chunk. A request that
+        is retried counts until its last attempt, so that a busy service gets fewer requests.
     timeout : float
         Seconds per request, or until the next chunk of a stream. A request that times out keeps
         its thread until the server ends it, so five threads may work on one prompt.
@@ -251,10 +228,14 @@ class LanguageModel:
     """
 
     llm: LLM
-    limit: RequestLimit
+    concurrency: int = CONCURRENCY
     timeout: float = inf
     tokens: TokenLimit | None = None
     has_answered: bool = False
+
+    def __post_init__(self) -> None:
+        """Make the semaphore of requests in flight."""
+        self._free = Semaphore(self.concurrency)
 
     @property
     def name(self) -> str:
@@ -351,8 +332,11 @@ class LanguageModel:
                 return check(got)
 
         retry = retry_if_exception(may_go_on)
-        with self.limit.slot():
+        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
+        try:
             return Retrying(retry=retry, wait=_seconds, sleep=pause, reraise=True)(attempt)
+        finally:
+            self._free.release()
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:

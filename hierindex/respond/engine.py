@@ -31,7 +31,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
 
 from hierindex.errors import InputError
-from hierindex.models.adapters import LLMLike, as_llm, with_retries
+from hierindex.models.adapters import LLMLike, as_llm, read_in_threads, with_retries
 from hierindex.node import Found
 from hierindex.respond.answer import listing_texts
 from hierindex.respond.asking import (
@@ -49,7 +49,6 @@ from hierindex.respond.extractive import from_others_text, no_answer
 from hierindex.respond.synthesizers import (
     BoundedTreeSummarize,
     ExtractiveSynthesizer,
-    read_in_threads,
 )
 from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.listing import Listing

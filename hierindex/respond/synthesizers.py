@@ -1,10 +1,10 @@
 """Response synthesizers: one that quotes passages, and one that summarises in a tree."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 from llama_index.core.base.response.schema import Response
 from llama_index.core.indices.prompt_helper import PromptHelper
@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
-from hierindex.models.adapters import language_model_of, with_retries
+from hierindex.models.adapters import language_model_of, read_in_threads, with_retries
 from hierindex.models.embedder import EmbedLike, named_errors
 from hierindex.models.record import Calls, check_said
 from hierindex.respond.citation_check import N_BETWEEN, packed
@@ -30,8 +30,6 @@ from hierindex.text.sentences import split_sentences
 from hierindex.threads import each, in_daemon_thread
 
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
-
-T = TypeVar("T")
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
@@ -197,7 +195,7 @@ class BoundedTreeSummarize(TreeSummarize):
         texts = window.prompts(text_chunks)
         while len(texts) > 1:
             asked = [partial(llm.predict, template, context_str=text) for text in texts]
-            texts = window.read_on(each(asked, language_model_of(llm).limit.most))
+            texts = window.read_on(each(asked, language_model_of(llm).concurrency))
         if self._streaming:
             return llm.stream(template, context_str=texts[0])
         if self._output_cls is not None:
@@ -216,12 +214,6 @@ class BoundedTreeSummarize(TreeSummarize):
         answer = partial(self.get_response, query_str, text_chunks, **variables)
         given = await in_daemon_thread(answer)
         return read_in_threads(given) if isinstance(given, Iterator) else given
-
-
-async def read_in_threads(pieces: Iterator[T]) -> AsyncGenerator[T, None]:
-    """Yield what an iterator yields, without blocking the event loop."""
-    while (piece := await in_daemon_thread(partial(next, pieces, None))) is not None:
-        yield piece
 
 
 class Window:

@@ -24,7 +24,6 @@ from hierindex.models.llm import (
     MAX_PAUSE,
     TIMEOUT,
     LanguageModel,
-    RequestLimit,
     TokenLimit,
     shaping,
 )
@@ -196,8 +195,8 @@ class LLMRewriter:
         if self.token_limit is not None:
             spent = usage.prompt_tokens + usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        limit = RequestLimit(self.concurrency)
-        model = LanguageModel(self.llm, limit, self.timeout, tokens, usage.completion_tokens > 0)
+        answered = usage.completion_tokens > 0
+        model = LanguageModel(self.llm, self.concurrency, self.timeout, tokens, answered)
         return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def correct(
@@ -250,7 +249,7 @@ class Requests:
                 self.resources.progress("summarize", self.n_done, len(texts), self._cost())
             return rewritten
 
-        rewrites = each([partial(rewrite, text) for text in texts], self.model.limit.most)
+        rewrites = each([partial(rewrite, text) for text in texts], self.model.concurrency)
         if self.stopped is not None:
             raise LimitError(
                 f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "

@@ -20,7 +20,7 @@ from loopback import LoopbackServer
 
 from hierindex import HierindexError
 from hierindex.errors import LimitError, WindowWarning
-from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, load_llm
+from hierindex.models.llm import LanguageModel, TokenLimit, load_llm
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each
 
@@ -38,7 +38,7 @@ class BusyError(OSError):
 
 
 def model(most=4, **options):
-    return LanguageModel(MockLLM(), RequestLimit(most), **options)
+    return LanguageModel(MockLLM(), most, **options)
 
 
 def asked(model, *outcomes, prompt="Hello?"):
