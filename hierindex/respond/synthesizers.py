@@ -16,7 +16,6 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
-from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
 from hierindex.models.adapters import language_model_of, read_in_threads, with_retries
 from hierindex.models.embedder import EmbedLike, named_errors
@@ -163,26 +162,21 @@ class BoundedTreeSummarize(TreeSummarize):
     Parameters
     ----------
     llm : LLM
-    concurrency : int, optional
-        Maximum number of concurrent calls for all questions together, 4 by default. Open streams
-        are not counted.
     **options
         As in `TreeSummarize`. `use_async` has no effect.
 
     Raises
     ------
     InputError
-        If `concurrency` is below 1, or the template leaves no room in the model's window.
+        If the template leaves no room in the model's window.
     ModelError
         If the model returns no text, or repeats its prompt; streams are not checked.
     """
 
-    def __init__(self, llm: LLM, *, concurrency: int | None = None, **options: Any) -> None:
-        within = concurrency is None or is_whole(concurrency, 1)
-        require(within, "concurrency", "an integer of at least 1", concurrency)
+    def __init__(self, llm: LLM, **options: Any) -> None:
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
-        super().__init__(llm=with_retries(llm, concurrency=concurrency), **options)
+        super().__init__(llm=with_retries(llm), **options)
 
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any

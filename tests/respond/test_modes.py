@@ -187,7 +187,6 @@ def test_a_structured_model_is_asked_within(index):
 
 WRONG = {
     "size": ("compact", {"prompt_helper": 1, "bogus": 2}, "No response mode has an option 'bogus'"),
-    "concurrency": ("tree_summarize", {"concurrency": 0}, "concurrency must be an integer of at"),
     "short": ("extractive", {"answer_tokens": 0}, "answer_tokens must be an integer of at least"),
 }
 

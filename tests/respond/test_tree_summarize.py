@@ -178,6 +178,9 @@ def test_no_room_is_one_sentence():
 class TestConcurrency:
     CONCURRENCY = 3
 
+    def limited(self, llm):
+        return with_retries(llm, concurrency=self.CONCURRENCY)
+
     def nodes(self):
         return found(*(words(100, 200 * i) for i in range(10)))
 
@@ -189,7 +192,7 @@ class TestConcurrency:
         with self.many() as server:
             asked(
                 server,
-                lambda llm: BoundedTreeSummarize(llm, concurrency=self.CONCURRENCY),
+                lambda llm: BoundedTreeSummarize(self.limited(llm)),
                 self.nodes(),
                 way,
                 context_window=600,
@@ -200,7 +203,7 @@ class TestConcurrency:
     def test_the_same_for_many_questions_in_one_loop(self):
         async def ask(server):
             async with async_llm_of(server, context_window=600) as llm:
-                made = BoundedTreeSummarize(llm, concurrency=self.CONCURRENCY)
+                made = BoundedTreeSummarize(self.limited(llm))
                 questions = (made.asynthesize(f"Why {i}?", self.nodes()[:4]) for i in range(4))
                 return await asyncio.gather(*questions)
 
@@ -234,7 +237,7 @@ class TestFailures:
         with serve(faults=lambda number: Fault(status) if number else Fault(delay=0.5)) as server:
 
             def synthesizer(llm):
-                return BoundedTreeSummarize(llm, concurrency=2)
+                return BoundedTreeSummarize(with_retries(llm, concurrency=2))
 
             with pytest.raises(HierindexError, match=f"HTTP status {status}"):
                 asked(server, synthesizer, self.NODES, way, context_window=500)
