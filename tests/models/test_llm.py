@@ -8,7 +8,7 @@ import warnings
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from threading import Barrier, Lock, Timer
+from threading import Barrier, Lock, Timer, current_thread
 from types import SimpleNamespace
 
 import pytest
@@ -149,6 +149,16 @@ def test_a_busy_service_is_waited_for_as_it_asks_and_given_up_after_a_while():
     for error in (BusyError(), BusyError(61)):
         with pytest.raises(HierindexError, match=r"HTTP status 429.*; try again later"):
             asked(model(), error)
+
+
+def test_no_process_waits_for_a_request():
+    """It is sent by a daemon thread."""
+    said = model().ask(
+        "Hello?",
+        lambda: CompletionResponse(text=f"{current_thread().daemon}"),
+        lambda call: None,
+    )
+    assert said.text == "True"
 
 
 def test_who_is_given_up_waits_no_longer_and_leaves_its_place():

@@ -24,7 +24,6 @@ from loopback import (
     Fault,
     LoopbackServer,
 )
-from processes import process
 from summarize.groups import Kept
 
 from hierindex import Usage
@@ -285,27 +284,6 @@ def test_a_token_limit_counts_what_was_spent_before():
     with LoopbackServer() as server, pytest.raises(LimitError, match="5,000 of the 5,100 tokens"):
         rewrite(server, TEXTS, token_limit=5_100, resources=resources)
     assert server.requests == []
-
-
-def test_a_process_does_not_wait_for_a_request_that_hangs():
-    """Which was given up when another one failed."""
-    code = """
-from hierindex.errors import ModelError
-from hierindex.summarize import LLMRewriter
-def answer(prompt):
-    import time
-    from hierindex.errors import ModelError
-    if "Two" in prompt:
-        raise ModelError("Down.")
-    time.sleep(60)
-try:
-    LLMRewriter(answer).rewrite(["One.", "Two."], max_tokens=9)
-except ModelError:
-    raise SystemExit(3)
-"""
-    rewriting = process(exec, code)
-    rewriting.join(50)
-    assert rewriting.exitcode == 3
 
 
 def test_a_service_that_never_answers_is_given_up():
