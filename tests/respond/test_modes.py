@@ -147,15 +147,6 @@ def test_answers_that_do_not_satisfy_are_left_out(retriever, embed_model, mode, 
     assert len(satisfying) > 2
 
 
-@pytest.mark.parametrize("mode", ["refine", "compact"])
-def test_nothing_that_satisfies_is_an_empty_response(retriever, embed_model, mode):
-    with serve(satisfied([])) as server:
-        options = {"response_mode": mode, "structured_answer_filtering": True}
-        answer, calls = ask(server, retriever, embed_model, "plain", **options)
-        assert calls.usage == usage_of(server)
-    assert answer == "Empty Response"
-
-
 def fill_in(prompt):
     return json.dumps({"met": "lantern" in prompt, "words": "Forty-two falcons."})
 
