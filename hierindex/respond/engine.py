@@ -59,7 +59,8 @@ from hierindex.store.table import Table
 from hierindex.text_node import from_text_node
 from hierindex.threads import in_daemon_thread
 
-OF_MODES = {*signature(get_response_synthesizer).parameters, *EXTRACTS} - {
+BEFORE = "before"  # option of `BoundedTreeSummarize`
+OF_MODES = {*signature(get_response_synthesizer).parameters, *EXTRACTS, BEFORE} - {
     *("llm", "response_mode", "callback_manager")
 }
 """Options of the synthesizers of all modes."""
@@ -249,9 +250,9 @@ def query_engine(
 def _writer(llm: LLM, mode: str, options: dict[str, Any]) -> BaseSynthesizer:
     """Return the synthesizer of a mode with a language model, and the options that it has."""
     if mode == TREE_SUMMARIZE:
-        known = signature(TreeSummarize).parameters
+        known = {BEFORE, *signature(TreeSummarize).parameters}
         return BoundedTreeSummarize(llm, **{k: v for k, v in options.items() if k in known})
-    others = {*EXTRACTS, *(["streaming"] if mode.endswith("accumulate") else ())}
+    others = {*EXTRACTS, BEFORE, *(["streaming"] if mode.endswith("accumulate") else ())}
     return get_response_synthesizer(
         with_retries(llm),
         callback_manager=llm.callback_manager,  # the default would not be the model's

@@ -1,7 +1,8 @@
 """Response synthesizers: one that quotes passages, and one that summarises in a tree."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -162,6 +163,9 @@ class BoundedTreeSummarize(TreeSummarize):
     Parameters
     ----------
     llm : LLM
+    before : callable, optional
+        Called before prompts are sent, with three integers: the maximum number of prompts, the
+        number of prompts in the first round, and the approximate number of tokens in that round.
     **options
         As in `TreeSummarize`. `use_async` has no effect.
 
@@ -173,10 +177,13 @@ class BoundedTreeSummarize(TreeSummarize):
         If the model returns no text, or repeats its prompt; streams are not checked.
     """
 
-    def __init__(self, llm: LLM, **options: Any) -> None:
+    def __init__(
+        self, llm: LLM, *, before: Callable[[int, int, int], object] | None = None, **options: Any
+    ) -> None:
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=with_retries(llm), **options)
+        self._before = before
 
     def get_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
@@ -187,6 +194,11 @@ class BoundedTreeSummarize(TreeSummarize):
         template = self._summary_template.partial_format(query_str=query_str, **variables)
         window = Window(self._prompt_helper, template, llm)
         texts = window.prompts(text_chunks)
+        if self._before is not None:
+            n = len(texts)
+            most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
+            frame = window.length(template.format(llm=llm, context_str=""))
+            self._before(most, n, n * frame + sum(map(window.length, texts)))
         while len(texts) > 1:
             asked = [partial(llm.predict, template, context_str=text) for text in texts]
             texts = window.read_on(each(asked, language_model_of(llm).concurrency))

@@ -221,6 +221,21 @@ class Form(BaseModel):
     name: str
 
 
+@pytest.mark.parametrize("n", [1, 80])
+def test_the_cost_is_told_before_the_prompts_are_sent(n):
+    told = []
+    with serve() as server:
+        before = lambda *cost: told.append((*cost, len(server.requests)))  # noqa: E731
+        synthesizer = BoundedTreeSummarize(llm_of(server), before=before)
+        synthesizer.get_response("Who met?", ["The anchor met the yeast at dawn.  " * 9] * n)
+        ((most, first, tokens, sent),) = told
+        assert sent == 0
+        assert first <= len(server.requests) <= most
+        assert (first > 1) == (n > 1)
+        prompts = [count_tokens(request.prompt) for request in server.requests]
+        assert tokens == pytest.approx(sum(sorted(prompts)[-first:]), rel=0.2)
+
+
 class TestFailures:
     NODES = found(*(words(100, 200 * i) for i in range(12)))
 
