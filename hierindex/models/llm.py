@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -165,20 +165,27 @@ class TokenLimit:
         self._reserved = 0
         self._settled = Condition()
 
-    @contextmanager
-    def reserved(self, request: Request) -> Iterator[None]:
-        """Reserve a request's maximum cost while it runs, then settle its actual cost.
+    def reserve(self, prompt: str) -> Note:
+        """Reserve the maximum cost of a request; return what replaces it by the cost of its call.
 
         Raises
         ------
         LimitError
             If the tokens are not available even after all requests in flight have ended.
         """
-        counted = len(get_tokenizer()(request.prompt)) or 1
+        counted = len(get_tokenizer()(prompt)) or 1
         at_most = int(counted * self._ratio) + 1 + self._completion_tokens
 
         def is_decided() -> bool:
             return self._holds(at_most) or not self._reserved
+
+        def settle(call: Call) -> None:
+            cost = call.prompt_tokens + call.completion_tokens
+            with self._settled:
+                self._reserved -= at_most
+                self._spent += at_most if call.fault == TIMED_OUT else cost
+                self._ratio = max(self._ratio, call.prompt_tokens / counted)
+                self._settled.notify_all()
 
         with self._settled:
             wait_until(partial(self._settled.wait_for, is_decided))
@@ -188,20 +195,7 @@ class TokenLimit:
                     f"next request may take {at_most:,}"
                 )
             self._reserved += at_most
-        cost = 0
-        try:
-            yield
-        except RequestError as error:
-            cost = at_most if error.failure.reason == TIMED_OUT else 0
-            raise
-        finally:
-            with self._settled:
-                self._reserved -= at_most
-                if request.response is not None and request.call is not None:
-                    cost = request.call.prompt_tokens + request.call.completion_tokens
-                    self._ratio = max(self._ratio, request.call.prompt_tokens / counted)
-                self._spent += cost
-                self._settled.notify_all()
+        return settle
 
     def _holds(self, n_tokens: int) -> bool:
         return self._spent + self._reserved + n_tokens <= self._most
@@ -326,8 +320,8 @@ class LanguageModel:
             return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and pause <= MAX_PAUSE
 
         def attempt() -> T:
-            reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
-            with reserved, self._watched(request, note):
+            notes = [note] if self.tokens is None else [note, self.tokens.reserve(request.prompt)]
+            with self._watched(request, *notes):
                 request.response = got = within(self.timeout, send)
                 return check(got)
 
@@ -339,9 +333,9 @@ class LanguageModel:
             self._free.release()
 
     @contextmanager
-    def _watched(self, request: Request, note: Note) -> Iterator[None]:
+    def _watched(self, request: Request, *notes: Note) -> Iterator[None]:
         """Classify the errors of a request, and record it when it has ended."""
-        request.response, request.call, request.goes_on, fault = None, None, False, None
+        request.response, request.goes_on, fault = None, False, None
         try:
             yield
         except HierindexError as error:
@@ -356,9 +350,9 @@ class LanguageModel:
         finally:
             self.has_answered |= request.response is not None
             if not request.goes_on:
-                request.call = Call.of(request.prompt, request.response, fault, request.finish)
-                note(request.call)
-                self._warn_of_cut(request.call)
+                call = Call.of(request.prompt, request.response, fault, request.finish)
+                for note in (*notes, self._warn_of_cut):
+                    note(call)
 
     def _warn_of_cut(self, call: Call) -> None:
         """Warn once if fewer tokens were read than the prompt has words.

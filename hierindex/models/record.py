@@ -122,13 +122,12 @@ class Call:
 
 @dataclass
 class Request:
-    """A request in flight: its response so far and, when it has ended, its `Call`."""
+    """A request in flight, and its response so far."""
 
     prompt: str
     response: Any = None
     finish: str | None = None  # of a stream, whose last chunk may be its usage
     goes_on: bool = False  # a stream with more chunks
-    call: Call | None = None
 
 
 @dataclass
