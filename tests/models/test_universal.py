@@ -34,11 +34,12 @@ def multilingual():
 
 
 def test_vectors_are_those_of_the_package(multilingual, package):
-    own = unit_vectors(np.stack([package.encode(text) for text in TEXTS]))
-    X = unit_vectors(multilingual.get_text_embedding_batch(list(TEXTS)))
-    assert X.shape == (len(TEXTS), 512)
+    texts = [TEXTS[0], TEXTS[3], TEXTS[5]]
+    own = unit_vectors(np.stack([package.encode(text) for text in texts]))
+    X = unit_vectors(multilingual.get_text_embedding_batch(texts))
+    assert X.shape == (len(texts), 512)
     assert (X * own).sum(axis=1).min() > 0.9999
-    assert np.allclose(multilingual.get_query_embedding(TEXTS[1]), X[1], atol=1e-6)
+    assert np.allclose(multilingual.get_query_embedding(texts[1]), X[1], atol=1e-6)
 
 
 def test_a_sentence_is_nearest_to_its_translations(multilingual):

@@ -375,7 +375,7 @@ def rounds(window, passages, answer):
     return shown
 
 
-@given(st.lists(st.integers(0, 90), min_size=1, max_size=12), st.integers(60, 200))
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.integers(60, 200))
 def test_rounds_end_and_each_prompt_fits(lengths, room):
     """With answers as long as they can be, no round has more than half of the one before."""
     passages, window = list(map(same_words, lengths)), window_of(room)
