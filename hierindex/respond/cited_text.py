@@ -109,7 +109,8 @@ def settled(text: str) -> str:
     >>> settled("It rained [3, 9] on Monday [7")
     'It rained [3, 9] on Monday'
     """
-    return UNFINISHED.sub("", text)
+    begun = UNFINISHED.search(text, max(0, len(text) - 2 * LONGEST))
+    return text[: begun.start()] if begun else text
 
 
 def _code_after(code: str, mark: str) -> str:
