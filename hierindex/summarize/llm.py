@@ -228,7 +228,6 @@ class Requests:
     resources: Resources
     stopped: LimitError | None = None
     n_done: int = 0
-    n_unanswered: int = 0  # consecutive texts
     _lock: Lock = field(default_factory=Lock)
 
     def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
@@ -249,6 +248,7 @@ class Requests:
                 self.resources.progress("summarize", self.n_done, len(texts), self._cost())
             return rewritten
 
+        before = self.resources.n_unanswered
         rewrites = each([partial(rewrite, text) for text in texts], self.model.concurrency)
         if self.stopped is not None:
             raise LimitError(
@@ -256,8 +256,9 @@ class Requests:
                 f"{self.stopped}; the next build of the index continues from there."
             )
         reasons = [rewrite.reason or "" for rewrite in rewrites if rewrite.usage.llm_calls]
-        all_failed = bool(reasons) and self.n_unanswered == len(reasons)
-        if all_failed and (len(reasons) > 1 or not self.model.has_answered):
+        failed = self.resources.n_unanswered
+        all_failed = bool(reasons) and failed == before + len(reasons)
+        if all_failed and (failed > 1 or not self.model.has_answered):
             raise self._given_up(reasons[-1])
         return rewrites
 
@@ -289,7 +290,7 @@ class Requests:
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
-        self.n_unanswered = 0
+        self.resources.n_unanswered = 0
         completions.keep(key, with_title(title, written))
         return Rewrite(written, calls.usage, title=title, key=key)
 
@@ -297,12 +298,12 @@ class Requests:
         """Count a text without an answer; raise ModelError if the service seems to be down."""
         is_answered = failure.kind in ("unusable", "text", "length")
         with self._lock:
-            self.n_unanswered = 0 if is_answered else self.n_unanswered + 1
-        if self.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
+            self.resources.n_unanswered = 0 if is_answered else self.resources.n_unanswered + 1
+        if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
             raise self._given_up(failure.reason)
 
     def _given_up(self, reason: str) -> ModelError:
-        n_texts = self.n_unanswered
+        n_texts = self.resources.n_unanswered
         texts = "a text" if n_texts == 1 else f"{n_texts} texts in a row"
         return ModelError(
             f"LLM {self.model.name!r} failed for {texts}; the last failure: {reason}."

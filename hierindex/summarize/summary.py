@@ -152,12 +152,15 @@ class Resources:
         Returns (n_texts, n_dims) unit vectors of the tree's embedding model; None if unavailable.
     usage : Usage
         Cost of the build so far; a summariser adds to it.
+    n_unanswered : int
+        Number of consecutive texts for which a model's service failed.
     """
 
     progress: Progress = silent
     completions: Texts = NOTHING_KEPT
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
+    n_unanswered: int = 0
 
 
 @dataclass(frozen=True)

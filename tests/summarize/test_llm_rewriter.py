@@ -150,6 +150,26 @@ def test_a_service_that_answers_nothing_is_an_error(fault):
         rewrite(server, TEXTS[:2], timeout=0.1 if fault.delay or fault.drips else 30.0)
 
 
+@pytest.mark.parametrize("fault", [Fault(500), Fault(429)], ids=str)
+def test_a_service_that_stops_answering_is_an_error(fault):
+    """Once all texts of a level have failed; a single one, after an answer, fails alone."""
+    resources = Resources()
+    with LoopbackServer(faults=after_the_first(fault)) as server:
+        for texts in (TEXTS[:1], TEXTS[1:2]):
+            rewrites = rewrite(server, texts, resources=resources)
+        assert rewrites[0].text is None
+        with pytest.raises(ModelError, match="'tiny' failed for 2 texts in a row"):
+            rewrite(server, TEXTS[2:3], resources=resources)
+
+
+@pytest.mark.parametrize("fault", [FILTERED, TOO_LONG, EMPTY], ids=str)
+def test_a_service_that_refuses_texts_has_answered(fault):
+    resources, faults = Resources(), [None, *[Fault(500)] * ATTEMPTS, *[fault] * 2]
+    with LoopbackServer(faults=lambda number: dict(enumerate(faults)).get(number)) as server:
+        rewrite(server, TEXTS[:3], concurrency=1, resources=resources)
+    assert resources.n_unanswered == 0
+
+
 def test_a_service_that_asks_for_a_long_pause_is_an_error():
     server = LoopbackServer(faults=after_the_first(Fault(429, retry_after=600)))
     with server, pytest.raises(ModelError, match=r"asks for a pause of 600 s\.$"):
