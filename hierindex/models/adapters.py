@@ -5,7 +5,7 @@ requests through a `LanguageModel`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial, partialmethod
 from inspect import ismethod
@@ -24,7 +24,7 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import InputError, ModelError
 from hierindex.models.embedder import EmbedModel, is_function
-from hierindex.models.llm import CONCURRENCY, LanguageModel, RequestLimit
+from hierindex.models.llm import CONCURRENCY, LanguageModel
 from hierindex.models.openvino import OpenVinoEncoder, Precision
 from hierindex.models.record import Call, Calls, prompt_of
 from hierindex.threads import in_daemon_thread
@@ -195,6 +195,12 @@ def as_llm(given: LLMLike | None) -> LLM | None:
     return FunctionLLM(function=given)
 
 
+async def read_in_threads(pieces: Iterator[T]) -> AsyncGenerator[T, None]:
+    """Yield what an iterator yields, without blocking the event loop."""
+    while (piece := await in_daemon_thread(partial(next, pieces, None))) is not None:
+        yield piece
+
+
 class ServedLLM(FunctionCallingLLM):
     """The user's LlamaIndex model, with the limits and retries of a `LanguageModel`.
 
@@ -226,13 +232,7 @@ class ServedLLM(FunctionCallingLLM):
         )
 
     async def _astream(self, method: str, /, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        pieces = self._through(LanguageModel.stream, method, *args, **options)
-
-        async def gen() -> AsyncIterator[Any]:
-            while (piece := await in_daemon_thread(partial(next, pieces, None))) is not None:
-                yield piece
-
-        return gen()
+        return read_in_threads(self._through(LanguageModel.stream, method, *args, **options))
 
     complete: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "complete")
     chat: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "chat")
@@ -288,10 +288,9 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     if isinstance(llm, ServedLLM):
         model, records = llm.language_model, (*llm.records, *records)
     else:
-        limit = RequestLimit(concurrency or CONCURRENCY)
-        model = LanguageModel(without_retries(llm), limit, _timeout(llm))
-    if concurrency not in (None, model.limit.most):
-        model = replace(model, limit=RequestLimit(concurrency))
+        model = LanguageModel(without_retries(llm), concurrency or CONCURRENCY, _timeout(llm))
+    if concurrency not in (None, model.concurrency):
+        model = replace(model, concurrency=concurrency)
     own = {name: getattr(llm, name) for name in LLM.model_fields}
     return ServedLLM(**own, language_model=model, records=records)
 

@@ -41,15 +41,10 @@ APART = re.compile(
     "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
     "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
 )
-DISTINCTIVE = (  # settings of embedding models that shape vectors
-    "dim",
-    "dimensions",
-    "normalize",
-    "pooling",
-    "precision",
-    "query_instruction",
-    "text_instruction",
-)
+DISTINCTIVE = (
+    "dim dimensions normalize pooling precision query_instruction text_instruction"
+).split()
+"""Settings of embedding models that shape vectors."""
 
 
 class EmbedModel(Protocol):

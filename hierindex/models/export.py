@@ -135,8 +135,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     openvino()
     from openvino import frontend
 
-    names = "GeneralFailure InitializationFailure NotImplementedFailure OpConversionFailure"
-    return tuple(getattr(frontend, name) for name in [*names.split(), "OpValidationFailure"])
+    return tuple(kind for name, kind in vars(frontend).items() if name.endswith("Failure"))
 
 
 def _write_graph(transformer: Any, path: Path) -> None:

@@ -58,8 +58,9 @@ class Failure:
 
     Parameters
     ----------
-    kind : {"again", "busy", "gone", "final", "text", "length"}
+    kind : {"again", "unusable", "busy", "gone", "final", "text", "length"}
         * "again": another attempt may succeed.
+        * "unusable": likewise, but the service has answered.
         * "busy": another attempt may succeed after a pause.
         * "gone": nothing answers at the service's address.
         * "final": no request will succeed.
@@ -70,7 +71,7 @@ class Failure:
         Seconds from the service's Retry-After header, or 0.
     """
 
-    kind: Literal["again", "busy", "gone", "final", "text", "length"]
+    kind: Literal["again", "unusable", "busy", "gone", "final", "text", "length"]
     reason: str
     pause: float = 0.0
 

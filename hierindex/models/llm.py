@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -37,7 +37,6 @@ from hierindex.models.record import (
     CUT,
     Call,
     Request,
-    UnusableError,
     finish_reason,
     text_of,
 )
@@ -143,29 +142,6 @@ def shaping(llm: LLM) -> dict[str, Any]:
     return {key: value for key, value in described.items() if value is not None}
 
 
-class RequestLimit:
-    """A limit on concurrent requests that threads share.
-
-    Parameters
-    ----------
-    most : int
-        Maximum number of requests in flight.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._free = Semaphore(most)
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Wait until a request may be sent, and count it as in flight during the block."""
-        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
 class TokenLimit:
     """A token budget that threads share.
 
@@ -189,20 +165,27 @@ class TokenLimit:
         self._reserved = 0
         self._settled = Condition()
 
-    @contextmanager
-    def reserved(self, request: Request) -> Iterator[None]:
-        """Reserve a request's maximum cost while it runs, then settle its actual cost.
+    def reserve(self, prompt: str) -> Note:
+        """Reserve the maximum cost of a request; return what replaces it by the cost of its call.
 
         Raises
         ------
         LimitError
             If the tokens are not available even after all requests in flight have ended.
         """
-        counted = len(get_tokenizer()(request.prompt)) or 1
+        counted = len(get_tokenizer()(prompt)) or 1
         at_most = int(counted * self._ratio) + 1 + self._completion_tokens
 
         def is_decided() -> bool:
             return self._holds(at_most) or not self._reserved
+
+        def settle(call: Call) -> None:
+            cost = call.prompt_tokens + call.completion_tokens
+            with self._settled:
+                self._reserved -= at_most
+                self._spent += at_most if call.fault == TIMED_OUT else cost
+                self._ratio = max(self._ratio, call.prompt_tokens / counted)
+                self._settled.notify_all()
 
         with self._settled:
             wait_until(partial(self._settled.wait_for, is_decided))
@@ -212,20 +195,7 @@ class TokenLimit:
                     f"next request may take {at_most:,}"
                 )
             self._reserved += at_most
-        cost = 0
-        try:
-            yield
-        except RequestError as error:
-            cost = at_most if error.failure.reason == TIMED_OUT else 0
-            raise
-        finally:
-            with self._settled:
-                self._reserved -= at_most
-                if request.response is not None and request.call is not None:
-                    cost = request.call.prompt_tokens + request.call.completion_tokens
-                    self._ratio = max(self._ratio, request.call.prompt_tokens / counted)
-                self._spent += cost
-                self._settled.notify_all()
+        return settle
 
     def _holds(self, n_tokens: int) -> bool:
         return self._spent + self._reserved + n_tokens <= self._most
@@ -239,9 +209,9 @@ class LanguageModel:
     ----------
     llm : LLM
         The model, used without changes; see `without_retries`.
-    limit : RequestLimit
-        Limit on requests in flight. A stream counts until its first chunk. A request that is
-        retried counts until its last attempt, so that a busy service gets fewer requests.
+    concurrency : int
+        Maximum number of requests in flight. A stream counts until its first chunk. A request that
+        is retried counts until its last attempt, so that a busy service gets fewer requests.
     timeout : float
         Seconds per request, or until the next chunk of a stream. A request that times out keeps
         its thread until the server ends it, so five threads may work on one prompt.
@@ -252,10 +222,14 @@ class LanguageModel:
     """
 
     llm: LLM
-    limit: RequestLimit
+    concurrency: int = CONCURRENCY
     timeout: float = inf
     tokens: TokenLimit | None = None
     has_answered: bool = False
+
+    def __post_init__(self) -> None:
+        """Make the semaphore of requests in flight."""
+        self._free = Semaphore(self.concurrency)
 
     @property
     def name(self) -> str:
@@ -290,15 +264,13 @@ class LanguageModel:
             If no prompt will get an answer.
         LimitError
             If the request might exceed the token budget; it is not sent.
-        UnusableError
-            Of `complete`, if the check still raises it on the last attempt.
         """
 
         def answer(response: R) -> R:
             said = text_of(response)
-            if (answer := answer_in(said, prompt)) != said:
+            if (answer := answer_in(said)) != said:
                 response = with_answer(response, answer)
-            return self._checked(response, said, prompt, finish_reason(response))
+            return self._checked(response, said, finish_reason(response))
 
         return self._sent(Request(prompt), send, note, answer)
 
@@ -317,20 +289,19 @@ class LanguageModel:
             return found
 
         pieces, piece = self._sent(request, begin, note, begun)
-        thinks = True if THINKS.search(self.name) else None
-        stream = Stream(prompt, _begins_within.get(self.name, thinks))
+        thinks = THINKS.search(self.name) is not None
+        stream = Stream(_begins_within.get(self.name, thinks))
         with self._watched(request, note):
             while piece is not None:
                 request.response, request.finish = piece, finish_reason(piece) or request.finish
                 yield stream.read(piece, piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
             last = stream.end(request.response)
-            yield self._checked(last, stream.reply, prompt, request.finish)
+            yield self._checked(last, stream.reply, request.finish)
 
-    def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
+    def _checked(self, answer: R, said: str, finish: str | None) -> R:
         """Raise RequestError if nothing is left of a reply without its thoughts."""
-        begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
-        _begins_within[self.name] = begins
+        _begins_within[self.name] = _begins_within.get(self.name, False) or begins_within(said)
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
             raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
         return answer
@@ -342,42 +313,46 @@ class LanguageModel:
         failed = Counter[str]()
 
         def may_go_on(error: BaseException) -> bool:
-            kind = _kind(error)
+            if not isinstance(error, RequestError):
+                return False
+            kind, pause = error.failure.kind, error.failure.pause
             failed[kind] += 1
-            return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and _pause_of(error) <= MAX_PAUSE
+            return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and pause <= MAX_PAUSE
 
         def attempt() -> T:
-            reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
-            with reserved, self._watched(request, note):
+            notes = [note] if self.tokens is None else [note, self.tokens.reserve(request.prompt)]
+            with self._watched(request, *notes):
                 request.response = got = within(self.timeout, send)
                 return check(got)
 
         retry = retry_if_exception(may_go_on)
-        with self.limit.slot():
+        wait_until(lambda seconds: self._free.acquire(timeout=seconds))
+        try:
             return Retrying(retry=retry, wait=_seconds, sleep=pause, reraise=True)(attempt)
+        finally:
+            self._free.release()
 
     @contextmanager
-    def _watched(self, request: Request, note: Note) -> Iterator[None]:
+    def _watched(self, request: Request, *notes: Note) -> Iterator[None]:
         """Classify the errors of a request, and record it when it has ended."""
-        request.response, request.call, request.goes_on, fault = None, None, False, None
+        request.response, request.goes_on, fault = None, False, None
         try:
             yield
-        except (HierindexError, UnusableError) as error:
-            fault = str(error)
+        except HierindexError as error:
+            fault = error.failure.reason if isinstance(error, RequestError) else str(error)
             raise
         except request_errors() as error:
             failure = failure_of(error)
             if failure.kind == "gone" and self.has_answered:
                 failure = replace(failure, kind="again")
-            named = error_of(f"LLM {self.name!r}", failure)
-            fault = str(named)
-            raise named from error
+            fault = failure.reason
+            raise error_of(f"LLM {self.name!r}", failure) from error
         finally:
             self.has_answered |= request.response is not None
             if not request.goes_on:
-                request.call = Call.of(request.prompt, request.response, fault, request.finish)
-                note(request.call)
-                self._warn_of_cut(request.call)
+                call = Call.of(request.prompt, request.response, fault, request.finish)
+                for note in (*notes, self._warn_of_cut):
+                    note(call)
 
     def _warn_of_cut(self, call: Call) -> None:
         """Warn once if fewer tokens were read than the prompt has words.
@@ -397,19 +372,7 @@ class LanguageModel:
             )
 
 
-def _kind(error: BaseException) -> str:
-    """Return why an attempt failed: a kind of `Failure`, "unusable" or ""."""
-    if isinstance(error, UnusableError):
-        return "unusable" if error.again else ""
-    return error.failure.kind if isinstance(error, RequestError) else ""
-
-
 def _seconds(state: RetryCallState) -> float:
-    """Return the seconds until the next attempt."""
+    """Return the seconds until the next attempt, at least what the service asks for."""
     error = None if state.outcome is None else state.outcome.exception()
-    return max(WAIT(state), _pause_of(error))
-
-
-def _pause_of(error: BaseException | None) -> float:
-    """Return the seconds that the service asks to wait."""
-    return error.failure.pause if isinstance(error, RequestError) else 0.0
+    return max(WAIT(state), error.failure.pause if isinstance(error, RequestError) else 0.0)

@@ -50,14 +50,6 @@ class Usage:
         return Usage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-class UnusableError(Exception):
-    """An answer that cannot be used; `again` tells whether another attempt may help."""
-
-    def __init__(self, reason: str, *, again: bool = True) -> None:
-        super().__init__(reason)
-        self.again = again
-
-
 def check_said(model: str, calls: Sequence["Call"]) -> None:
     """Raise ModelError if all answers are empty or repeat their prompts.
 
@@ -130,13 +122,12 @@ class Call:
 
 @dataclass
 class Request:
-    """A request in flight: its response so far and, when it has ended, its `Call`."""
+    """A request in flight, and its response so far."""
 
     prompt: str
     response: Any = None
     finish: str | None = None  # of a stream, whose last chunk may be its usage
     goes_on: bool = False  # a stream with more chunks
-    call: Call | None = None
 
 
 @dataclass

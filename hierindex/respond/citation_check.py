@@ -3,9 +3,8 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count, groupby
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,7 +19,7 @@ from llama_index.core.types import TokenGen
 from hierindex.models.embedder import Embedder
 from hierindex.node import TITLES_BETWEEN, Quote, shared_section, titles_of
 from hierindex.respond.answer import Citation
-from hierindex.respond.cited_text import Cited, CitedText, Part, numbers_in, written
+from hierindex.respond.cited_text import Cited, Part, cited_parts, numbers_in, settled, written
 from hierindex.respond.quotable import ANNOUNCES, citation_of
 from hierindex.summarize.extractive import MIN_WORDS
 from hierindex.summarize.grounding import judged
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 N_BETWEEN = 2  # maximum tokens between two texts
-N_LINE = 8  # maximum tokens of a line with a number
-PASSAGE = re.compile(r"(?ms)^(\[\d+\])\n(.*?)\n\1$")  # see `Passages`
 
 # Small models copy numbers of an example, and repeat a refusal that they are given.
 CITE = """\
@@ -111,7 +108,7 @@ class Passages:
 
 
 class PassageHelper(PromptHelper):
-    """LlamaIndex's prompt helper for `Passages`: a part of a passage has the passage's lines."""
+    """LlamaIndex's prompt helper, but a passage that fits one prompt is not split."""
 
     def repack(
         self,
@@ -125,24 +122,6 @@ class PassageHelper(PromptHelper):
         splitter = self.get_text_splitter_given_prompt(prompt, 1, padding, llm, tools)
         return packed(text_chunks, splitter, self._token_counter.get_string_tokens)
 
-    def truncate(
-        self,
-        prompt: BasePromptTemplate,
-        text_chunks: Sequence[str],
-        padding: int = DEFAULT_PADDING,
-        llm: LLM | None = None,
-        tools: "list[BaseTool] | None" = None,
-    ) -> list[str]:
-        """Cut off the texts that do not fit one prompt."""
-        cut = super().truncate(prompt, text_chunks, padding + N_LINE, llm, tools)
-        return list(map(_ended, cut))
-
-
-def _ended(text: str) -> str:
-    """Add the last line of a passage that is cut off."""
-    begun = re.match(r"\s*(\[\d+\])\n", PASSAGE.sub("", text))
-    return f"{text}\n{begun[1]}" if begun else text
-
 
 def packed(
     texts: Sequence[str], splitter: TokenTextSplitter, length: Callable[[str], int]
@@ -151,7 +130,7 @@ def packed(
     joined, room = list[list[str]](), 0
     for text in filter(None, map(str.strip, texts)):
         fits = length(text) <= splitter.chunk_size
-        for part in [text] if fits else _parts(text, splitter, length):
+        for part in [text] if fits else splitter.split_text(text):
             n_tokens = length(part) + N_BETWEEN
             if n_tokens > room:
                 joined.append([])
@@ -159,18 +138,6 @@ def packed(
             joined[-1].append(part)
             room -= n_tokens
     return [BETWEEN.join(parts) for parts in joined] or [""]
-
-
-def _parts(text: str, splitter: TokenTextSplitter, length: Callable[[str], int]) -> Iterator[str]:
-    """Yield parts of a text that fit a prompt, those of a passage between its two lines."""
-    if PASSAGE.sub("", text).strip():  # others than passages
-        yield from splitter.split_text(text)
-        return
-    room = max(1, splitter.chunk_size - 2 * N_LINE)
-    within = splitter.model_copy(update={"chunk_size": room})
-    for line, inside in PASSAGE.findall(text):
-        for part in within.split_text(inside):
-            yield f"{line}\n{part}\n{line}"
 
 
 def _passage(found: NodeWithScore, number: int) -> NodeWithScore:
@@ -248,68 +215,62 @@ class CitationCheck:
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
         """Resolve the citations of a response, or of a streamed response as it is read."""
-        text = CitedText(passages.by_number)
         if isinstance(response, StreamingResponse):
             pieces = response.response_gen
-            response.response_gen = self._streamed(pieces, response, text, passages, question)
+            response.response_gen = self._streamed(pieces, response, passages, question)
         elif isinstance(response, Response) and response.response:
-            text.read(response.response)
-            text.end()
-            marks = sorted(self._check(passages, question, text.parts), key=lambda mark: mark[0].at)
-            response.response = _add(response, marks, text)
+            parts, n_removed = cited_parts(response.response, passages.by_number)
+            marks = sorted(self._check(passages, question, parts), key=lambda mark: mark[0].at)
+            response.response = _add(response, parts, marks, n_removed)
 
     def _streamed(
-        self,
-        pieces: TokenGen,
-        response: StreamingResponse,
-        text: CitedText,
-        passages: Passages,
-        question: str,
+        self, pieces: TokenGen, response: StreamingResponse, passages: Passages, question: str
     ) -> TokenGen:
-        labels = map("[{}]".format, count(1))
+        text = shown = ""
         for piece in pieces:
-            if shown := written(text.read(piece), labels):
-                yield shown
-        yield written(text.end(), labels)
-        _add(response, self._check(passages, question, text.parts), text)
+            text += piece
+            before, shown = shown, written(cited_parts(settled(text), passages.by_number)[0])
+            if shown != before:
+                yield shown[len(before) :]
+        parts, n_removed = cited_parts(text, passages.by_number)
+        yield written(parts)[len(shown) :]
+        _add(response, parts, self._check(passages, question, parts), n_removed)
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
-        known = passages.by_number
-        claims, marks = _statements(parts, (*known,)), Marks()
-        groups = [[*each] for _, each in groupby(claims, attrgetter("passages", "cites"))]
-        sources = [
-            [(n, sentence) for n in group[0].passages for sentence in _sentences(known[n])]
-            for group in groups
-        ]
+        known, marks = passages.by_number, Marks()
+        claims = _statements(parts, (*known,))
+        sentences = {n: [(n, each) for each in _sentences(found)] for n, found in known.items()}
+        sources = [[each for n in claim.passages for each in sentences[n]] for claim in claims]
         pairs = [
-            ([_claim(claim.sentence, question) for claim in group], [s.text for _, s in of])
-            for group, of in zip(groups, sources, strict=True)
+            ([_claim(claim.sentence, question)], [sentence.text for _, sentence in of])
+            for claim, of in zip(claims, sources, strict=True)
         ]
         beside = [
-            "\n".join([question, *(shown(known[n]) for n in group[0].cites or group[0].passages)])
-            for group in groups
+            "\n".join([question, *(shown(known[n]) for n in claim.cites or claim.passages)])
+            for claim in claims
         ]
         verdicts = judged(pairs, self._embedder.embed, beside)
-        for group, of, each in zip(groups, sources, verdicts, strict=True):
-            for claim, verdict in zip(group, each, strict=True):
-                number, source = of[verdict.sources[0]]
-                node = from_text_node(known[number].node)
-                by = "model" if claim.cites else "hierindex"
-                marked = {"node": node.id, "supported": not verdict.fault, "by": by}
-                citation = citation_of(node, source.quote, source.quote, **marked)
-                marks.append((claim, None if verdict.fault and not claim.cites else citation))
+        for claim, of, (verdict,) in zip(claims, sources, verdicts, strict=True):
+            number, source = of[verdict.sources[0]]
+            node = from_text_node(known[number].node)
+            by = "model" if claim.cites else "hierindex"
+            marked = {"node": node.id, "supported": not verdict.fault, "by": by}
+            citation = citation_of(node, source.quote, source.quote, **marked)
+            marks.append((claim, None if verdict.fault and not claim.cites else citation))
         return marks
 
 
-def _add(response: Response | StreamingResponse, marks: Marks, text: CitedText) -> str:
+def _add(
+    response: Response | StreamingResponse, parts: Sequence[Part], marks: Marks, n_removed: int
+) -> str:
     """Add the result of the check to the metadata, and return the text with all marks."""
-    signed = _marked(_without_citations(text.parts), marks)
+    signed = _marked(_without_citations(parts), marks)
     response.metadata = response.metadata or {}
     response.metadata |= {
         "answer": signed,
         "citations": [citation.to_json() for _, citation in marks if citation],
-        "citations_removed": text.n_removed,
+        "citations_removed": n_removed,
         "unsupported": [claim.sentence for claim, citation in marks if citation is None],
     }
     return signed

@@ -1,7 +1,8 @@
 """The text of a model's answer, in which numbers in brackets cite passages."""
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
+from itertools import count
 from typing import NamedTuple
 
 YEARS = 1_000  # numbers from this are citations only if a passage has them
@@ -64,8 +65,8 @@ def cited_end(text: str, end: int) -> int:
     return match.end() if match else end
 
 
-class CitedText:
-    """A streamed answer of a model, in which citations of known passages are found.
+def cited_parts(text: str, known: Container[int]) -> tuple[list[Part], int]:
+    """Find the citations of known passages in a text; return its parts and how many were removed.
 
     Citations of unknown passages are removed and counted. Code between backticks has no citations.
     A number in brackets directly after a single small letter is an array index, as in "a[1]", and
@@ -74,87 +75,63 @@ class CitedText:
 
     Parameters
     ----------
+    text : str
     known : container of int
         Numbers of the passages.
 
     Examples
     --------
-    >>> text = CitedText({3, 7})
-    >>> [*text.read("It rained [3, 9] on M"), *text.read("ay 4 [7"), *text.read("]."), *text.end()]
-    ['It rained', Cited(blanks=' ', numbers=(3,)), ' on M', 'ay 4', Cited(blanks=' ', \
-numbers=(7,)), '.']
-    >>> text.n_removed
-    1
+    >>> cited_parts("It rained [3, 9] on Monday [7].", {3, 7})
+    (['It rained', Cited(blanks=' ', numbers=(3,)), ' on Monday', \
+Cited(blanks=' ', numbers=(7,)), '.'], 1)
     """
-
-    def __init__(self, known: Container[int]) -> None:
-        self.parts: list[Part] = []
-        self.n_removed: int = 0
-        self._known = known
-        self._held = ""  # the beginning of what may become a citation
-        self._before = ""  # the end of what was read
-        self._code = ""  # the backticks that began it
-
-    def read(self, piece: str) -> list[Part]:
-        """Add a piece of the text; return the parts that are now complete."""
-        text = self._held + piece
-        unfinished = UNFINISHED.search(text)
-        end = unfinished.start() if unfinished else len(text)
-        self._held = text[end:]
-        return self._add(text[:end])
-
-    def end(self) -> list[Part]:
-        """Return the remaining parts at the end of the text."""
-        return self._add(self._held, "\n")
-
-    def _add(self, text: str, after: str = "") -> list[Part]:
-        parts = [part for part in self._parse(self._before + text, after) if part]
-        self.parts += parts
-        self._before = (self._before + text)[-LONGEST:]
-        return parts
-
-    def _parse(self, text: str, after: str) -> Iterator[Part]:
-        at = len(self._before)
-        for token in TOKEN.finditer(text + after, at):
-            if token["code"]:
-                self._mark_code(token["code"])
-            elif not self._code and (part := self._part(token)):
-                yield text[at : token.start()]
-                if part.numbers:
-                    yield part
-                at = token.end()
-        yield text[at:]
-
-    def _mark_code(self, mark: str) -> None:
-        """Begin or end code; a line break ends code within a line."""
-        if mark == "\n":
-            self._code = self._code if len(self._code) > 2 else ""
-        elif not self._code:
-            self._code = mark
-        elif mark == self._code:
-            self._code = ""
-
-    def _part(self, token: re.Match[str]) -> Cited | None:
-        """Return a citation, without numbers if no passage has any; None for another text."""
+    parts, n_removed, at, code = list[Part](), 0, 0, ""
+    for token in TOKEN.finditer(f"{text}\n"):
         inside = token["inside"] or token["round"] or ""
-        if (ranges := _ranges(inside)) is None:
-            return None
-        known = [[n for n in range(a, b + 1) if n in self._known] for a, b in ranges]
-        if not any(known) and all(a >= YEARS for a, _ in ranges):
-            return None
-        if token["round"] and (not all(known) or NUMBERED.search(token.string, 0, token.start())):
-            return None
-        self.n_removed += sum(not numbers for numbers in known)
-        numbers = dict.fromkeys(number for numbers in known for number in numbers)
-        return Cited(token[0][: -len(inside) - 2], tuple(numbers))
+        if token["code"]:
+            code = _code_after(code, token["code"])
+        elif not code and (ranges := _ranges(inside)) is not None:
+            cites = [[n for n in range(a, b + 1) if n in known] for a, b in ranges]
+            is_year = not any(cites) and all(a >= YEARS for a, _ in ranges)
+            if is_year or (token["round"] and not (all(cites) and _is_citing(token))):
+                continue
+            n_removed += sum(not numbers for numbers in cites)
+            numbers = dict.fromkeys(number for numbers in cites for number in numbers)
+            cited = Cited(token[0][: -len(inside) - 2], tuple(numbers))
+            parts += [text[at : token.start()], *([cited] if numbers else [])]
+            at = token.end()
+    return [part for part in (*parts, text[at:]) if part], n_removed
 
 
-def written(parts: Iterable[Part], labels: Iterator[str]) -> str:
-    """Join parts to a text, with the next label for each cited number.
+def settled(text: str) -> str:
+    """Return the beginning of a streamed text, up to what may become a citation.
 
-    >>> written(["It rained", Cited(" ", (7, 3)), "."], iter(["[1]", "[2?]"]))
-    'It rained [1][2?].'
+    >>> settled("It rained [3, 9] on Monday [7")
+    'It rained [3, 9] on Monday'
     """
+    begun = UNFINISHED.search(text, max(0, len(text) - 2 * LONGEST))
+    return text[: begun.start()] if begun else text
+
+
+def _code_after(code: str, mark: str) -> str:
+    """Return the backticks that began the code after a mark; a line break ends code in a line."""
+    if mark == "\n":
+        return code if len(code) > 2 else ""
+    return mark if not code else "" if mark == code else code
+
+
+def _is_citing(token: re.Match[str]) -> bool:
+    """Return whether a number in round brackets is not that of an equation, step and so on."""
+    return NUMBERED.search(token.string, 0, token.start()) is None
+
+
+def written(parts: Iterable[Part]) -> str:
+    """Join parts to a text, with the cited numbers counted from 1.
+
+    >>> written(["It rained", Cited(" ", (7, 3)), "."])
+    'It rained [1][2].'
+    """
+    labels = map("[{}]".format, count(1))
     return "".join(
         part if isinstance(part, str) else part.blanks + "".join(next(labels) for _ in part.numbers)
         for part in parts

@@ -16,26 +16,22 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
-    Accumulate,
     BaseSynthesizer,
-    CompactAndRefine,
-    Generation,
-    Refine,
-    SimpleSummarize,
+    ResponseMode,
     TreeSummarize,
+    get_response_synthesizer,
 )
-from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.settings import Settings
 
 from hierindex.errors import InputError
-from hierindex.models.adapters import LLMLike, as_llm, with_retries
+from hierindex.models.adapters import LLMLike, as_llm, read_in_threads, with_retries
 from hierindex.node import Found
 from hierindex.respond.answer import listing_texts
 from hierindex.respond.asking import (
@@ -43,6 +39,7 @@ from hierindex.respond.asking import (
     COMPACT_TEMPLATES,
     DIRECT,
     EXTRACTIVE,
+    EXTRACTS,
     TREE_SUMMARIZE,
     WITHOUT_LLM,
     choose_mode,
@@ -52,7 +49,6 @@ from hierindex.respond.extractive import from_others_text, no_answer
 from hierindex.respond.synthesizers import (
     BoundedTreeSummarize,
     ExtractiveSynthesizer,
-    read_in_threads,
 )
 from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.listing import Listing
@@ -63,20 +59,11 @@ from hierindex.store.table import Table
 from hierindex.text_node import from_text_node
 from hierindex.threads import in_daemon_thread
 
-SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
-    EXTRACTIVE: ExtractiveSynthesizer,
-    "refine": Refine,
-    "compact": CompactAndRefine,
-    "simple_summarize": SimpleSummarize,
-    TREE_SUMMARIZE: BoundedTreeSummarize,
-    "generation": Generation,
-    "accumulate": Accumulate,
-    "compact_accumulate": CompactAndAccumulate,
-    "no_text": NoText,
-    "context_only": ContextOnly,
+BEFORE = "before"  # option of `BoundedTreeSummarize`
+OF_MODES = {*signature(get_response_synthesizer).parameters, *EXTRACTS, BEFORE} - {
+    *("llm", "response_mode", "callback_manager")
 }
-CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
-CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
+"""Options of the synthesizers of all modes."""
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -239,27 +226,39 @@ def query_engine(
     """
     llm = as_llm(llm)
     mode = choose_mode(response_mode, llm)
-    every = {name for each in SYNTHESIZERS for name in options_of(each)}
-    for name in synthesizer.keys() - every:
+    for name in synthesizer.keys() - OF_MODES:
         raise InputError(
-            f"No response mode has an option {name!r}; see {', '.join(sorted(every))}."
+            f"No response mode has an option {name!r}; see {', '.join(sorted(OF_MODES))}."
         )
-    citations, kind = None, SYNTHESIZERS[mode]
-    cites = issubclass(kind, CITING) and not isinstance(llm, StructuredLLM)
-    # Of "multimodal", passages are messages, which are not numbered.
-    if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
-        citations = CitationCheck(embed_model)
-        given = {name: option for name, option in synthesizer.items() if option is not None}
-        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
-        synthesizer = {"prompt_helper": helper, **TEMPLATES, **given}
-    options = {name: synthesizer[name] for name in synthesizer.keys() & options_of(mode)}
+    options = {name: option for name, option in synthesizer.items() if option is not None}
     if mode == EXTRACTIVE:
-        options["embed_model"] = embed_model
-    elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
-        options["llm"] = llm or MockLLM()
-    else:  # the callback manager would not be the model's
-        options |= {"llm": with_retries(llm), "callback_manager": llm.callback_manager}
-    return ReadingOrderEngine(retriever, kind(**options), citations=citations)
+        extracts = {name: options[name] for name in options.keys() & EXTRACTS}
+        return ReadingOrderEngine(retriever, ExtractiveSynthesizer(embed_model, **extracts))
+    if llm is None or mode in WITHOUT_LLM:  # the default model would be OpenAI's
+        kind = NoText if mode == "no_text" else ContextOnly
+        return ReadingOrderEngine(retriever, kind(llm=llm or MockLLM()))
+    citations = None
+    # Passages of "multimodal" are messages, which are not numbered.
+    is_plain = not any(map(options.get, ("output_cls", "multimodal")))
+    if is_plain and mode != "generation" and not isinstance(llm, StructuredLLM):
+        citations = CitationCheck(embed_model)
+        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+        options = {"prompt_helper": helper, **TEMPLATES, **options}
+    return ReadingOrderEngine(retriever, _writer(llm, mode, options), citations=citations)
+
+
+def _writer(llm: LLM, mode: str, options: dict[str, Any]) -> BaseSynthesizer:
+    """Return the synthesizer of a mode with a language model, and the options that it has."""
+    if mode == TREE_SUMMARIZE:
+        known = {BEFORE, *signature(TreeSummarize).parameters}
+        return BoundedTreeSummarize(llm, **{k: v for k, v in options.items() if k in known})
+    others = {*EXTRACTS, BEFORE, *(["streaming"] if mode.endswith("accumulate") else ())}
+    return get_response_synthesizer(
+        with_retries(llm),
+        callback_manager=llm.callback_manager,  # the default would not be the model's
+        response_mode=ResponseMode(mode),
+        **{name: option for name, option in options.items() if name not in others},
+    )
 
 
 def query_engine_of(
@@ -286,18 +285,3 @@ def query_engine_of(
     made = as_retriever(level=level, **options)
     answering = {**direct, **(synthesizer or {})}
     return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
-
-
-def options_of(mode: str) -> set[str]:
-    """Return the names of the options of a mode's synthesizer.
-
-    >>> sorted(options_of("extractive"))
-    ['answer_tokens', 'min_score']
-    """
-    kind = SYNTHESIZERS[mode]
-    names = {*signature(kind).parameters}
-    if issubclass(kind, BoundedTreeSummarize):
-        names |= {*signature(TreeSummarize).parameters}
-    if issubclass(kind, CANNOT_STREAM):
-        names -= {"streaming"}
-    return names - {"llm", "embed_model", "callback_manager", "options"}

@@ -1,7 +1,7 @@
 """Answers without a language model, made of cited passages of the retrieved nodes."""
 
 import re
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -59,9 +59,6 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
-LABEL = re.compile(r"[^:\n]{,80}(?=:\s)")  # of the text after it
-OPTIONS = re.compile(r"[*+-]?\s*`?(-[\w-][^:\n]{,80})(?=:\s)")  # such a label that names options
-NUMBERED = re.compile(r"\d+(?:\.\d+)+(?=\.?\s)")
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -69,13 +66,12 @@ FOREIGN = 0.1  # weight of words in another language than the question
 FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 ARTICLE = "(?:an?|the|another|one|eine?|der|die|das|una?|el|la)"
-WHAT_IS = re.compile(  # a question for a definition
-    rf"(?:what|who|was|wer|qu\u00e9|qui\u00e9n)(?:'s| is| are| ist| sind| es| son) (?:{ARTICLE} )?"
-    r"(?P<thing>[\w.+#/-]*\w(?: [\w.+#/-]*\w){,3})\W*$",
+IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) "
+EXPLAINED = re.compile(  # what a text begins with and explains: options, a number, or a term
+    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)+)(?=\.?\s)"
+    rf"|\W*(?:{ARTICLE} )?(?P<term>\w[^:\n]{{,80}}?)(?::\s|{IS}{ARTICLE} )",
     re.IGNORECASE,
 )
-IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) "
-NOTHING = re.compile("(?!)")
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
@@ -104,13 +100,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
     is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
     words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
-    defines = _definition_of(question.text)
-    words += DEFINED * np.array(
-        [
-            _emphasises(u.text, asked) or _explains(u.text, asked) or bool(defines(u.text))
-            for u in units
-        ]
-    )
+    words += DEFINED * np.array([_explains(unit.text, asked) for unit in units])
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
@@ -194,40 +184,25 @@ def _words(asked: QuestionWords, units: Sequence[Unit], titles: Sequence[Set[str
     return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
 
 
-def _definition_of(question: str) -> Callable[[str], re.Match[str] | None]:
-    """Return a function that matches sentences that say what the thing asked for is.
-
-    >>> defines = _definition_of("What is a lathe?")
-    >>> [bool(defines(each)) for each in ("A lathe (a turner) is a tool.", "A lathe is heavy.")]
-    [True, False]
-    """
-    if (asks := WHAT_IS.match(question)) is None:
-        return NOTHING.match
-    thing = re.escape(asks["thing"])
-    return re.compile(rf"\W*(?:{ARTICLE} )?{thing}s?{IS}{ARTICLE} ", re.IGNORECASE).match
-
-
 def _explains(text: str, asked: QuestionWords) -> bool:
-    """Return whether a text begins with the whole question, or with an option or number in it.
+    """Return whether a text explains what a question names.
+
+    It begins with an option or number in the question, or with all of its words before a colon or
+    in a definition; or it emphasises at least half of the question's words, and no others.
 
     >>> asked = QuestionWords.of("What does curl -k do?")
     >>> _explains("-k, --insecure: Go on.", asked), _explains("- Berlin -k: closed", asked)
     (True, False)
-    """
-    label, options, number = (of.match(text) for of in (LABEL, OPTIONS, NUMBERED))
-    return bool(
-        (label and asked.stems(label[0]) == asked.words)
-        or (options and asked.names & asked.stems(options[1]))
-        or (number and asked.numbers & asked.stems(number[0]))
-    )
-
-
-def _emphasises(text: str, asked: QuestionWords) -> bool:
-    """Return whether a text emphasises at least half of a question's words, and no others.
-
-    >>> _emphasises("A _trait object_ points to both.", QuestionWords.of("What is a trait object?"))
+    >>> asked = QuestionWords.of("What is a trait object?")
+    >>> _explains("A trait object (or type) is a pointer.", asked)
+    True
+    >>> _explains("A _trait object_ points to both.", asked)
     True
     """
+    if found := EXPLAINED.match(text):
+        options, number, term = (asked.stems(part or "") for part in found.groups())
+        if options & asked.names or number & asked.numbers or term == asked.words:
+            return True
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
     return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)
 

@@ -346,22 +346,16 @@ def _name_of_block(block: Mapping[str, Any]) -> str:
 
 def _properties(snapshot: Snapshot, documents: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the values of documents by key: the folder, the type of the file, and metadata."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)
     for each in documents:
         of_each["file type"][each] = splitext(file_of(each))[1].lower().lstrip(".")
     rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
-    lists = rows["documents"].combine_chunks()
-    metadata = rows["metadata"].take(pc.list_parent_indices(lists))
-    pairs = pa.table({"document": lists.flatten(), "metadata": metadata})
-    for pair in pairs.group_by(pairs.column_names, use_threads=False).aggregate([]).to_pylist():
-        if (document := pair["document"]) in of_each["folder"]:
-            for key, value in json.loads(pair["metadata"]).items():
-                if isinstance(value, str | int) and key not in FILE:
-                    of_each[key][document] = str(value)
+    for row in rows.to_pylist():
+        known = [document for document in row["documents"] if document in of_each["folder"]]
+        for key, value in json.loads(row["metadata"]).items() if known else ():
+            if isinstance(value, str | int) and key not in FILE:
+                of_each[key] |= dict.fromkeys(known, str(value))
     return of_each
 
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import math
-from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 from llama_index.core.base.response.schema import Response
 from llama_index.core.indices.prompt_helper import PromptHelper
@@ -18,9 +17,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
-from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
-from hierindex.models.adapters import language_model_of, with_retries
+from hierindex.models.adapters import language_model_of, read_in_threads, with_retries
 from hierindex.models.embedder import EmbedLike, named_errors
 from hierindex.models.record import Calls, check_said
 from hierindex.respond.citation_check import N_BETWEEN, packed
@@ -32,8 +30,6 @@ from hierindex.text.sentences import split_sentences
 from hierindex.threads import each, in_daemon_thread
 
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
-
-T = TypeVar("T")
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
@@ -167,9 +163,6 @@ class BoundedTreeSummarize(TreeSummarize):
     Parameters
     ----------
     llm : LLM
-    concurrency : int, optional
-        Maximum number of concurrent calls for all questions together, 4 by default. Open streams
-        are not counted.
     before : callable, optional
         Called before prompts are sent, with three integers: the maximum number of prompts, the
         number of prompts in the first round, and the approximate number of tokens in that round.
@@ -179,24 +172,17 @@ class BoundedTreeSummarize(TreeSummarize):
     Raises
     ------
     InputError
-        If `concurrency` is below 1, or the template leaves no room in the model's window.
+        If the template leaves no room in the model's window.
     ModelError
         If the model returns no text, or repeats its prompt; streams are not checked.
     """
 
     def __init__(
-        self,
-        llm: LLM,
-        *,
-        concurrency: int | None = None,
-        before: Callable[[int, int, int], object] | None = None,
-        **options: Any,
+        self, llm: LLM, *, before: Callable[[int, int, int], object] | None = None, **options: Any
     ) -> None:
-        within = concurrency is None or is_whole(concurrency, 1)
-        require(within, "concurrency", "an integer of at least 1", concurrency)
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
-        super().__init__(llm=with_retries(llm, concurrency=concurrency), **options)
+        super().__init__(llm=with_retries(llm), **options)
         self._before = before
 
     def get_response(
@@ -215,7 +201,7 @@ class BoundedTreeSummarize(TreeSummarize):
             self._before(most, n, n * frame + sum(map(window.length, texts)))
         while len(texts) > 1:
             asked = [partial(llm.predict, template, context_str=text) for text in texts]
-            texts = window.read_on(each(asked, language_model_of(llm).limit.most))
+            texts = window.read_on(each(asked, language_model_of(llm).concurrency))
         if self._streaming:
             return llm.stream(template, context_str=texts[0])
         if self._output_cls is not None:
@@ -234,12 +220,6 @@ class BoundedTreeSummarize(TreeSummarize):
         answer = partial(self.get_response, query_str, text_chunks, **variables)
         given = await in_daemon_thread(answer)
         return read_in_threads(given) if isinstance(given, Iterator) else given
-
-
-async def read_in_threads(pieces: Iterator[T]) -> AsyncGenerator[T, None]:
-    """Yield what an iterator yields, without blocking the event loop."""
-    while (piece := await in_daemon_thread(partial(next, pieces, None))) is not None:
-        yield piece
 
 
 class Window:
@@ -301,6 +281,5 @@ class Window:
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
         if fitting:
             return text[: fitting[-1]]
-        lengths = range(len(text))  # of beginnings, in characters
-        too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
-        return text[: too_long - 1]
+        within = self._splitter.model_copy(update={"chunk_size": most})
+        return within.split_text(text)[0]

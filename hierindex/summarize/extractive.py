@@ -276,21 +276,16 @@ def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_a
     """
     from scipy.sparse import csr_array
 
-    n_texts = len(texts)
     tokens_of = [[w for w in tokens(text.lower()) if counts(w)] for text in texts]
     words = [*chain.from_iterable(tokens_of)]
     column = {word: i for i, word in enumerate(dict.fromkeys(words))}
-    n_words = max(1, len(column))
-    row = np.repeat(np.arange(n_texts), [*map(len, tokens_of)])
-    indices = np.fromiter(map(column.__getitem__, words), np.int64, len(words))
-    cells, tf = np.unique(row * n_words + indices, return_counts=True)
-    row, indices = np.divmod(cells, n_words)
-    idf = 1 + np.log((1 + n_texts) / (1 + np.bincount(indices, minlength=n_words)))
-    weights = (1 + np.log(tf)) * idf[indices]
-    norm = np.sqrt(np.bincount(row, weights=weights**2, minlength=n_texts))
-    starts = np.searchsorted(row, np.arange(n_texts + 1)).astype(np.int32)  # for k-means
-    indices = indices.astype(np.int32)
-    return csr_array((weights / norm[row], indices, starts), shape=(n_texts, len(column)))
+    cells = np.repeat(np.arange(len(texts)), [*map(len, tokens_of)]), [column[w] for w in words]
+    X = csr_array((np.ones(len(words)), cells), shape=(len(texts), len(column)))
+    df = np.bincount(X.indices, minlength=len(column))
+    X.data = (1 + np.log(X.data)) * (1 + np.log((1 + len(texts)) / (1 + df)))[X.indices]
+    row = np.repeat(np.arange(len(texts)), np.diff(X.indptr))
+    X.data /= np.sqrt(np.bincount(row, weights=X.data**2, minlength=len(texts)))[row]
+    return X
 
 
 class Extractor(Protocol):

@@ -109,22 +109,17 @@ class Sources:
         """Return the numbers and names that occur only far from the nearest source."""
         padded = np.pad(similarity, 1, constant_values=-1)
         around = np.maximum.reduce([padded[:-2], similarity, padded[2:]])
-        found: dict[str, list[tuple[str, list[bool]]]] = {  # each with the sources that have it
-            "numbers": [
-                (number, [not values.isdisjoint(facts.numbers) for facts in self._each])
-                for number, values in values_in(sentence)
-            ],
-            "names": [
-                (name, [facts.has_name(name) for facts in self._each])
-                for name in names_in(sentence)
-            ],
-        }
-        far = dict[str, list[str]]()
-        for kind, facts in found.items():
-            least = similarity.max() - MAX_GAP[kind]
-            for fact, has in facts:
-                if any(has) and around[has].max() < least:
-                    far.setdefault(kind, []).append(fact)
+        numbers, names, far = values_in(sentence), names_in(sentence), dict[str, list[str]]()
+        found = [  # facts, and which sources have them
+            *(
+                ("numbers", n, [not values.isdisjoint(f.numbers) for f in self._each])
+                for n, values in numbers
+            ),
+            *(("names", name, [f.has_name(name) for f in self._each]) for name in names),
+        ]
+        for kind, fact, has in found:
+            if any(has) and around[has].max() < similarity.max() - MAX_GAP[kind]:
+                far.setdefault(kind, []).append(fact)
         return far
 
     def _fault_of_meaning(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from string import Formatter
 from threading import Lock
 from typing import Any, cast
 
@@ -25,11 +24,10 @@ from hierindex.models.llm import (
     MAX_PAUSE,
     TIMEOUT,
     LanguageModel,
-    RequestLimit,
     TokenLimit,
     shaping,
 )
-from hierindex.models.record import Calls, UnusableError, Usage, start_record
+from hierindex.models.record import Calls, Usage, start_record
 from hierindex.summarize.replies import checked, split_title
 from hierindex.summarize.summary import Resources, with_title
 from hierindex.summarize.two_stage import Rewrite
@@ -72,39 +70,13 @@ PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
 """Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does, without a
 title."""
 
-FIELDS = {"text", "fence", "n_words", "language"}
+FIELD = re.compile(r"\{(text|fence|n_words|language)\}")  # of a prompt
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
 LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
 _dispatcher = get_dispatcher(__name__)
-
-
-def check_prompt(template: str) -> None:
-    """Check the fields of a prompt.
-
-    Raises
-    ------
-    InputError
-        If it has no field `{text}`, an unknown field, or a field with an attribute or a format
-        specification, which might truncate the text.
-    """
-    try:
-        fields = {
-            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            for _, name, spec, conversion in Formatter().parse(template)
-            if name is not None
-        }
-    except ValueError as error:
-        raise InputError(
-            f"The prompt is not a valid template: {error}. Write {{{{ for a brace."
-        ) from error
-    if "text" not in fields or fields - FIELDS:
-        raise InputError(
-            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "
-            f"without format specifications, got {sorted(fields)}. Write {{{{ for a brace."
-        )
 
 
 def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT) -> str:
@@ -114,9 +86,13 @@ def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT
     gives the same prompt.
     """
     text = SURROGATE.sub("\ufffd", text)  # invalid in UTF-8 and JSON
-    fence = f"=== {digest('fence', text)} ==="
-    n_words = max(1, int(max_tokens * 0.7))  # English has about 1.4 tokens per word
-    return template.format(fence=fence, text=text, n_words=n_words, language=_language(text))
+    values = {
+        "text": text,
+        "fence": f"=== {digest('fence', text)} ===",
+        "n_words": f"{max(1, int(max_tokens * 0.7))}",  # English has about 1.4 tokens per word
+        "language": _language(text),
+    }
+    return FIELD.sub(lambda field: values[field[1]], template)
 
 
 def _language(text: str) -> str:
@@ -178,7 +154,8 @@ class LLMRewriter:
             raise InputError(
                 f"token_limit needs a model with max_tokens, which {type(model).__name__} lacks."
             )
-        check_prompt(template := PROMPTS.get(prompt, prompt))
+        template = PROMPTS.get(prompt, prompt)
+        require("{text}" in template, "prompt", "the name of a prompt or have {text}", prompt)
         self.llm: LLM = without_retries(model)
         self.concurrency = concurrency
         self.prompt = template
@@ -219,8 +196,8 @@ class LLMRewriter:
         if self.token_limit is not None:
             spent = usage.prompt_tokens + usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        limit = RequestLimit(self.concurrency)
-        model = LanguageModel(self.llm, limit, self.timeout, tokens, usage.completion_tokens > 0)
+        answered = usage.completion_tokens > 0
+        model = LanguageModel(self.llm, self.concurrency, self.timeout, tokens, answered)
         return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def correct(
@@ -273,7 +250,7 @@ class Requests:
             return rewritten
 
         before = self.resources.n_unanswered
-        rewrites = each([partial(rewrite, text) for text in texts], self.model.limit.most)
+        rewrites = each([partial(rewrite, text) for text in texts], self.model.concurrency)
         if self.stopped is not None:
             raise LimitError(
                 f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "
@@ -308,11 +285,9 @@ class Requests:
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
-        except UnusableError as error:
-            self.resources.n_unanswered = 0
-            return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
-            return Rewrite(None, calls.usage, self._failed(error.failure))
+            self._count_failed(error.failure)
+            return Rewrite(None, calls.usage, error.failure.reason)
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
@@ -320,14 +295,13 @@ class Requests:
         completions.keep(key, with_title(title, written))
         return Rewrite(written, calls.usage, title=title, key=key)
 
-    def _failed(self, failure: Failure) -> str:
-        """Return the reason of a failure; raise ModelError if the service seems to be down."""
-        is_answered = failure.kind in ("text", "length")
+    def _count_failed(self, failure: Failure) -> None:
+        """Count a text without an answer; raise ModelError if the service seems to be down."""
+        is_answered = failure.kind in ("unusable", "text", "length")
         with self._lock:
             self.resources.n_unanswered = 0 if is_answered else self.resources.n_unanswered + 1
         if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
             raise self._given_up(failure.reason)
-        return failure.reason
 
     def _given_up(self, reason: str) -> ModelError:
         n_texts = self.resources.n_unanswered

@@ -6,8 +6,9 @@ from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.titles import first_words
+from hierindex.models.failures import Failure, RequestError
 from hierindex.models.reasoning import TAG, answer_in
-from hierindex.models.record import CUT, UnusableError, finish_reason
+from hierindex.models.record import CUT, finish_reason
 from hierindex.text.characters import SURROGATE
 from hierindex.text.sentences import split_sentences
 
@@ -90,37 +91,41 @@ def checked(
 
     Raises
     ------
-    UnusableError
+    RequestError
         If the summary is cut off, empty, a refusal, an echo of the prompt or far too long.
     """
     finish = finish_reason(response)
     if finish in FILTERED:
-        raise UnusableError("it was refused", again=False)
+        raise RequestError("The model", Failure("text", "it was refused"))
     if finish in CUT:
-        raise UnusableError("it was cut off (a reasoning model needs more completion tokens)")
+        raise _unusable("it was cut off (a reasoning model needs more completion tokens)")
     whole = response.text or ""
-    text = answer_in(whole, prompt).strip()
-    is_within = text not in whole or (TAG.search(text) and not TAG.search(source))
+    text = answer_in(whole).strip()
+    is_within = TAG.search(text) and not TAG.search(source)
     if is_within or (whole.strip() and not text):
-        raise UnusableError("it contained a thought and an empty or unfinished answer")
+        raise _unusable("it contained a thought and an empty or unfinished answer")
     title, text = split_title(HEADING.sub("", FENCED.sub(r"\1", text), count=1))
     own = re.split(r"\n|: ", prompt.replace(source, ""))
     if _normalized(title) in {_normalized(part).strip("= ") for part in own}:
         title = ""  # a fence, or what the instructions say of the form
     if not any(map(str.isalnum, text)):
-        raise UnusableError("it was empty")
+        raise _unusable("it was empty")
     normalized = _normalized(text)
     refused = REFUSED.match(normalized)
     if refused and refused[1] not in _normalized(source):
-        raise UnusableError("it was refused")
+        raise _unusable("it was refused")
     if any(line in normalized for line in _instructions(prompt, source)):
-        raise UnusableError("it repeated the instructions")
+        raise _unusable("it repeated the instructions")
     n_tokens = len(get_tokenizer()(text))
     if n_tokens > max_tokens and _is_copy(text, source):
-        raise UnusableError("it repeated the passages")
+        raise _unusable("it repeated the passages")
     if n_tokens > FAR_OVER * max_tokens:
-        raise UnusableError("it was far too long")
+        raise _unusable("it was far too long")
     return title, text
+
+
+def _unusable(reason: str) -> RequestError:
+    return RequestError("The model", Failure("unusable", reason))
 
 
 def _is_copy(text: str, source: str) -> bool:

@@ -111,29 +111,25 @@ class Seq2SeqRewriter:
             The text is None if the model wrote nothing, or did not shorten a text that exceeds its
             window.
         """
-        resources = Resources() if resources is None else resources
+        resources = resources or Resources()
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
+        completions = resources.completions
+        nothing, rewrites = Rewrite(None, reason="it wrote nothing"), dict[str, Rewrite]()
         keys = {text: self._key(text, limit) for text in texts if text.strip()}
-        recall = resources.completions.recall
-        written = {text: known for text, key in keys.items() if (known := recall(key))}
-        recalled = {*written}
-        missing = sorted((text for text in keys if text not in recalled), key=self._count)[::-1]
-        resources.progress("summarize", len(recalled), len(keys))
+        for text, key in keys.items():
+            if known := completions.recall(key):
+                rewrites[text] = Rewrite(known, Usage(cached_summaries=1), key=key)
+        missing = sorted((text for text in keys if text not in rewrites), key=self._count)[::-1]
+        resources.progress("summarize", len(rewrites), len(keys))
         for start in range(0, len(missing), self.batch_size):
             batch = missing[start : start + self.batch_size]
             condensed = [self._condensed(text, limit) for text in batch]
             for text, output in zip(batch, self._generate(condensed, limit), strict=True):
+                rewrites[text] = Rewrite(output, key=keys[text]) if output else nothing
                 if output:
-                    written[text] = output
-                    resources.completions.keep(keys[text], output)
-            done = len(recalled) + start + len(batch)
-            resources.progress("summarize", done, len(keys))
-        return [
-            Rewrite(written[text], Usage(cached_summaries=int(text in recalled)), key=keys[text])
-            if text in written
-            else Rewrite(None, reason="it wrote nothing")
-            for text in texts
-        ]
+                    completions.keep(keys[text], output)
+            resources.progress("summarize", len(rewrites), len(keys))
+        return [rewrites.get(text, nothing) for text in texts]
 
     def _condensed(self, text: str, max_tokens: int) -> str:
         """Replace a text that exceeds the window by the summaries of its parts, until it fits."""

@@ -1,6 +1,5 @@
 """Making summarisers from names, language models or descriptions, and copies for estimates."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -61,24 +60,7 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
     )
 
 
-class _EachText:
-    """A rewriter that handles one text after the other."""
-
-    def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order."""
-        resources, rewrites = resources or Resources(), list[Rewrite]()
-        for text in texts:
-            rewrites.append(self._rewrite(text, max_tokens, resources))
-            resources.progress("summarize", len(rewrites), len(texts))
-        return rewrites
-
-    @abstractmethod
-    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite: ...
-
-
-class FunctionRewriter(_EachText):
+class FunctionRewriter:
     """A rewriter that calls a function for one text at a time, with a cache.
 
     A text has no rewrite if the function raises a RuntimeError or an exception of `request_errors`.
@@ -91,6 +73,16 @@ class FunctionRewriter(_EachText):
     def to_dict(self) -> dict[str, Any]:
         """Return the module and name of the function; its code is not compared."""
         return {"function": self.name, "module": self._function.__module__}
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order."""
+        resources, rewrites = resources or Resources(), list[Rewrite]()
+        for text in texts:
+            rewrites.append(self._rewrite(text, max_tokens, resources))
+            resources.progress("summarize", len(rewrites), len(texts))
+        return rewrites
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
         key = digest("function", *self.to_dict().values(), str(max_tokens), text)
@@ -177,7 +169,7 @@ def rehearsed(summarizer: Summarizer) -> Summarizer:
     return rehearsal
 
 
-class _Rehearsal(_EachText):
+class _Rehearsal:
     """A rewriter that returns cached rewrites, or else the text itself with the cost."""
 
     def __init__(self, rewriter: Rewriter) -> None:
@@ -186,6 +178,12 @@ class _Rehearsal(_EachText):
 
     def to_dict(self) -> dict[str, Any]:
         return self._rewriter.to_dict()
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        resources = resources or Resources()
+        return [self._rewrite(text, max_tokens, resources) for text in texts]
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
         rewriter = self._rewriter

@@ -311,7 +311,18 @@ class TwoStageSummarizer:
         summaries = [draft.summary(self.unsupported, budget) for draft in drafts]
         failed = [i for i, summary in enumerate(summaries) if summary is None]
         if failed:
-            self._report(drafts[failed[0]], len(failed), len(drafts))
+            first = drafts[failed[0]]
+            if self.strict:
+                raise SummaryError(
+                    f"{self.name} gave no summary for {first.place}: {first.reason}; strict is set."
+                )
+            warnings.warn(
+                f"{self.name} gave no summary for {len(failed)} of {len(drafts)} groups (first: "
+                f"{first.place}; {first.reason}); their extracts are used instead, marked "
+                "extractive_fallback.",
+                FallbackWarning,
+                stacklevel=3,
+            )
         fallback = ExtractiveSummarizer(self.extractor).summarize(
             [groups[i] for i in failed], budget
         )
@@ -319,19 +330,6 @@ class TwoStageSummarizer:
             usage = drafts[i].usage + Usage(fallbacks=1)
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return cast(list[Summary], summaries)
-
-    def _report(self, first: Draft, n_failed: int, n_groups: int) -> None:
-        if self.strict:
-            raise SummaryError(
-                f"{self.name} gave no summary for {first.place}: {first.reason}; strict is set."
-            )
-        warnings.warn(
-            f"{self.name} gave no summary for {n_failed} of {n_groups} groups (first: "
-            f"{first.place}; {first.reason}); their extracts are used instead, marked "
-            "extractive_fallback.",
-            FallbackWarning,
-            stacklevel=4,
-        )
 
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:

@@ -8,7 +8,7 @@ import warnings
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from threading import Barrier, Lock, Timer
+from threading import Barrier, Lock, Timer, current_thread
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +20,7 @@ from loopback import LoopbackServer
 
 from hierindex import HierindexError
 from hierindex.errors import LimitError, WindowWarning
-from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, load_llm
+from hierindex.models.llm import LanguageModel, TokenLimit, load_llm
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each
 
@@ -38,7 +38,7 @@ class BusyError(OSError):
 
 
 def model(most=4, **options):
-    return LanguageModel(MockLLM(), RequestLimit(most), **options)
+    return LanguageModel(MockLLM(), most, **options)
 
 
 def asked(model, *outcomes, prompt="Hello?"):
@@ -149,6 +149,16 @@ def test_a_busy_service_is_waited_for_as_it_asks_and_given_up_after_a_while():
     for error in (BusyError(), BusyError(61)):
         with pytest.raises(HierindexError, match=r"HTTP status 429.*; try again later"):
             asked(model(), error)
+
+
+def test_no_process_waits_for_a_request():
+    """It is sent by a daemon thread."""
+    said = model().ask(
+        "Hello?",
+        lambda: CompletionResponse(text=f"{current_thread().daemon}"),
+        lambda call: None,
+    )
+    assert said.text == "True"
 
 
 def test_who_is_given_up_waits_no_longer_and_leaves_its_place():

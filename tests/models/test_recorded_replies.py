@@ -22,6 +22,8 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.llm import load_llm
 from hierindex.summarize import LLMRewriter
 
+pytestmark = pytest.mark.usefixtures("no_wait")
+
 HERE = Path(__file__).parent
 SUMMARY_TOKENS, TIMEOUT = 200, 600
 LABELS = {"Title", "Summary"}

@@ -144,7 +144,7 @@ def test_options_of_the_retriever_and_of_the_engine(index, mode):
     assert len(memory.get_all()) == 4
 
 
-@pytest.mark.parametrize("mode", CHAT_MODES)
+@pytest.mark.parametrize("mode", ["context", "condense_question"])
 def test_a_long_conversation_leaves_room_for_passages(index, mode):
     with serve(lambda prompt: "So it is. " * 40, window=1200) as server:
         llm = llm_of(server, context_window=1200)

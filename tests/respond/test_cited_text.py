@@ -1,12 +1,8 @@
-"""Citations in a text are found, however it is cut into pieces."""
-
-from itertools import pairwise
+"""Citations in a text are found, and what is shown of a stream stays."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hierindex.respond.cited_text import Cited, CitedText
+from hierindex.respond.cited_text import Cited, cited_parts, settled, written
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation
@@ -52,26 +48,22 @@ TEXTS = {  # what is read of each: numbers in the text where there is a citation
 }
 
 
-def read(pieces):
-    text = CitedText(KNOWN)
-    parts = [part for piece in pieces for part in text.read(piece)] + text.end()
-    assert parts == text.parts
-    shown = "".join(
+def labelled(parts):
+    return "".join(
         f"[{','.join(map(str, part.numbers))}]" if isinstance(part, Cited) else part
         for part in parts
     )
-    return shown, text.n_removed
 
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=TEXTS)
 def test_citations_are_found_and_those_of_no_passage_removed(text, expected):
-    shown, n_removed = expected
-    assert read([text]) == (text if shown is None else shown, n_removed)
+    parts, n_removed = cited_parts(text, KNOWN)
+    shown, n = expected
+    assert (labelled(parts), n_removed) == (text if shown is None else shown, n)
 
 
-@given(st.sampled_from([*TEXTS]), st.lists(st.integers(0, 60), max_size=8))
-def test_pieces_are_read_as_the_whole(text, cuts):
-    ends = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
-    pieces = [text[a:b] for a, b in pairwise(ends)]
-    assert read(pieces) == read([text])
-    assert read([*text]) == read([text])
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_shown_of_a_stream_stays(text):
+    whole = written(cited_parts(text, KNOWN)[0])
+    for n in range(len(text)):
+        assert whole.startswith(written(cited_parts(settled(text[:n]), KNOWN)[0]))

@@ -6,12 +6,10 @@ import pytest
 from clients import async_llm_of, llm_of
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
-from llama_index.core.base.response.schema import PydanticResponse, StreamingResponse
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.tools import QueryEngineTool
-from pydantic import BaseModel
 from respond.asking import QUESTION, serve
 
 from hierindex.errors import InputError
@@ -67,21 +65,6 @@ def test_a_mode_takes_the_templates_that_it_has(index, mode):
         said = [request.prompt for request in server.requests]
     expected = {"tree_summarize": "Summarise it.", "generation": QUESTION}
     assert expected.get(mode, "Answer like a pirate.") in said[0]
-
-
-def test_answers_are_streamed_or_have_a_form(index):
-    class Verdict(BaseModel):
-        met: bool
-
-    with serve() as server:
-        streamed = index.as_query_engine(llm=llm_of(server), streaming=True).query(QUESTION)
-        assert isinstance(streamed, StreamingResponse)
-        assert str(streamed)
-    with serve(lambda prompt: '{"met": true}') as server:
-        engine = index.as_query_engine(llm=llm_of(server), output_cls=Verdict)
-        form = engine.query(QUESTION)
-    assert isinstance(form, PydanticResponse)
-    assert form.response == Verdict(met=True)
 
 
 def test_it_is_a_tool_of_an_agent(index):

@@ -147,15 +147,6 @@ def test_answers_that_do_not_satisfy_are_left_out(retriever, embed_model, mode, 
     assert len(satisfying) > 2
 
 
-@pytest.mark.parametrize("mode", ["refine", "compact"])
-def test_nothing_that_satisfies_is_an_empty_response(retriever, embed_model, mode):
-    with serve(satisfied([])) as server:
-        options = {"response_mode": mode, "structured_answer_filtering": True}
-        answer, calls = ask(server, retriever, embed_model, "plain", **options)
-        assert calls.usage == usage_of(server)
-    assert answer == "Empty Response"
-
-
 def fill_in(prompt):
     return json.dumps({"met": "lantern" in prompt, "words": "Forty-two falcons."})
 
@@ -187,7 +178,6 @@ def test_a_structured_model_is_asked_within(index):
 
 WRONG = {
     "size": ("compact", {"prompt_helper": 1, "bogus": 2}, "No response mode has an option 'bogus'"),
-    "concurrency": ("tree_summarize", {"concurrency": 0}, "concurrency must be an integer of at"),
     "short": ("extractive", {"answer_tokens": 0}, "answer_tokens must be an integer of at least"),
 }
 

@@ -21,8 +21,6 @@ THOUGHTS = {
     "several": "\n<think>One [2].</think>\n<Reasoning>Two.</Reasoning> <thought>3</thought>",
     "empty": "<think>\n\n</think>\n\n",
     "begun by the template": 'Okay, the user asks of [1], "</think>" too.\n</think>\n\n',
-    "begun by the template, within a line": "Hmm, see [2].</think>",
-    "gpt-oss without tokens": "analysisThe user asks.assistantfinal",
     "gpt-oss": f"{CHANNEL}<|channel|>final<|message|>",
     "gpt-oss, final at once": "<|channel|>final<|message|>",
     "gpt-oss, begun": f"<|start|>assistant{CHANNEL}<|channel|>final <|constrain|>json<|message|>",
@@ -69,7 +67,8 @@ def test_no_mode_answers_with_a_thought(index, plain, mode, thought):
 @pytest.mark.parametrize("thought", THOUGHTS.values(), ids=THOUGHTS)
 def test_no_way_of_asking_shows_a_thought(retriever, embed_model, way, thought):
     with serve(lambda prompt: thought + SAID, cut=list) as server:
-        answer, calls = ask(server, retriever, embed_model, way, response_mode="compact")
+        options = {"response_mode": "compact", "settings": {"model": "thinker"}}
+        answer, calls = ask(server, retriever, embed_model, way, **options)
     assert unmarked(answer) == SAID
     assert [call.completion for call in calls.made] == [thought + SAID]
 
@@ -119,13 +118,11 @@ REPLIES = st.lists(
 
 @given(REPLIES, st.sets(st.integers(1, 200), max_size=30))
 @example(f"<think>Hm.</think>{SAID}", set(range(200)))
-@example(f"Okay.</think>{SAID}", set(range(200)))
+@example(f"Okay.\n</think>{SAID}", set(range(200)))
 def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
-    """The first of a model, unless a template has begun a thought that begins as none does."""
-    if "</" in reply and not re.match(r"\s*(<\w+>|<\||analysisThe|Okay)", reply):
-        reply = f"Okay, {reply}"
+    """Of models that may think, as their names say."""
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
-        names = uuid4().hex, uuid4().hex  # of which nothing is known
+        names = f"think-{uuid4().hex}", f"think-{uuid4().hex}"  # that never replied before
         first, then = (with_retries(llm_of(server, model=name)) for name in names)
         chunks = text_or_error(lambda: list(first.stream_complete("Hello?")))
         whole = text_or_error(lambda: then.complete("Hello?"))
@@ -144,7 +141,6 @@ def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
     [
         ("writer", SAID, "The lantern"),
         ("writer of <think>", f"<think>Is it [1]?</think>{SAID}", "The lantern"),
-        ("writer of plans", f"Okay, so the lantern. {SAID}", ""),
         ("writer-R1-7b", SAID, ""),
     ],
 )
@@ -165,7 +161,7 @@ def test_a_first_reply_is_shown_as_it_is_written_unless_it_may_be_a_thought(
 
 
 def test_a_model_that_once_began_within_a_thought_is_held_from_then_on(index):
-    replies, shown = iter([SAID, f"Hm.</think>{SAID}", f"The lamp?</think>{SAID}"]), []
+    replies, shown = iter([SAID, f"Hm.\n</think>{SAID}", f"The lamp?\n</think>{SAID}"]), []
     with serve(lambda prompt: next(replies), cut=list) as server:
         for show in (None, None, shown.append):
             llm = llm_of(server, model="thinks at times")

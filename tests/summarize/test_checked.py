@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.models.record import UnusableError
+from hierindex.models.failures import RequestError
 from hierindex.summarize.llm import PROMPTS, summary_prompt
 from hierindex.summarize.replies import FAR_OVER, checked
 
@@ -72,9 +72,9 @@ REASONS = {
 @pytest.mark.parametrize("raw", REASONS.values(), ids=REASONS)
 @pytest.mark.parametrize("reason", ["length", "max_tokens", Finish.MAX_TOKENS])
 def test_what_was_cut_off_is_unusable(raw, reason):
-    with pytest.raises(UnusableError, match="cut off") as caught:
+    with pytest.raises(RequestError, match="cut off") as caught:
         said(GOOD["English"], raw=raw(reason))
-    assert caught.value.again
+    assert caught.value.failure.kind == "unusable"
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_what_was_cut_off_is_unusable(raw, reason):
     ids=str,
 )
 def test_a_filter_is_not_asked_again(raw):
-    with pytest.raises(UnusableError, match="refused") as caught:
+    with pytest.raises(RequestError, match="refused") as caught:
         said(GOOD["English"], raw=raw)
-    assert not caught.value.again
+    assert caught.value.failure.kind == "text"
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "...", "!?", "\u3000。", "---\n\n***", "\u200b"])
 def test_what_has_no_letter_and_no_digit_is_empty(text):
-    with pytest.raises(UnusableError, match="empty"):
+    with pytest.raises(RequestError, match="empty"):
         said(text)
 
 
@@ -132,9 +132,9 @@ REFUSALS = [
 @pytest.mark.parametrize("text", REFUSALS)
 def test_a_refusal_is_unusable_with_any_apostrophe(text):
     for phrasing in (text, text.replace("'", "\u2019")):
-        with pytest.raises(UnusableError, match="refused") as caught:
+        with pytest.raises(RequestError, match="refused") as caught:
             said(phrasing)
-        assert caught.value.again
+        assert caught.value.failure.kind == "unusable"
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def instructions():
 @pytest.mark.parametrize("change", [str, str.upper, lambda line: line.replace(" ", "\n")])
 @pytest.mark.parametrize(("prompt", "line"), [*instructions()])
 def test_a_line_of_the_prompt_is_an_echo(prompt, line, change):
-    with pytest.raises(UnusableError, match="instructions"):
+    with pytest.raises(RequestError, match="instructions"):
         said(f"{GOOD['English']}\n{change(line)}\n{GOOD['English']}", prompt=prompt)
 
 
 @pytest.mark.parametrize("source", ["e", ".", " ", "\n", "Write", "A."])
 def test_an_echo_of_a_short_source_is_one_too(source):
-    with pytest.raises(UnusableError, match="instructions"):
+    with pytest.raises(RequestError, match="instructions"):
         said(summary_prompt(source, max_tokens=MAX_TOKENS), source)
 
 
@@ -187,7 +187,7 @@ THOUGHTS = [
     "<think>What is this about? I cannot help.</think>",
     "\n <THINK>Two\nlines.</THINK>\n",
     "<thinking>Hm.</thinking>",
-    "A template opened this thought. </think>\n\n",
+    "A template opened this thought.\n</think>\n\n",
     "</think>",
 ]
 
@@ -208,7 +208,7 @@ def test_a_thought_is_not_part_of_the_summary(thought):
     ],
 )
 def test_a_thought_without_an_end_is_no_answer(text):
-    with pytest.raises(UnusableError, match="thought"):
+    with pytest.raises(RequestError, match="thought"):
         said(text)
 
 
@@ -226,7 +226,7 @@ def test_far_over_its_length_is_unusable_and_less_is_not(max_tokens):
     text = " ".join(words)
     assert len(get_tokenizer()(text)) == len(words)
     assert said(text, max_tokens=max_tokens) == text
-    with pytest.raises(UnusableError, match="too long"):
+    with pytest.raises(RequestError, match="too long"):
         said(f"{text} lamp", max_tokens=max_tokens)
 
 
@@ -250,8 +250,8 @@ def verdict(text, raw):
     """The summary, or what is wrong with it."""
     try:
         return said(text, raw=raw), None
-    except UnusableError as error:
-        return None, str(error)
+    except RequestError as error:
+        return None, error.failure.reason
 
 
 @given(

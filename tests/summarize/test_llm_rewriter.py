@@ -24,7 +24,6 @@ from loopback import (
     Fault,
     LoopbackServer,
 )
-from processes import process
 from summarize.groups import Kept
 
 from hierindex import Usage
@@ -53,27 +52,9 @@ def test_a_prompt_that_can_be_filled_in(template):
     assert "A lamp." in LLMRewriter(MockLLM(), prompt=template).prompt_of("A lamp.", 9)
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "",
-        "{fence} {n_words}",
-        "{{text}}",
-        "{text} {title}",
-        "{text} {language.__class__}",
-        "{text} {}",
-        "{text.__class__}",
-        "{text[0]}",
-        "{text!r}",
-        "{text:.50}",
-        "{text:>1000000000}",
-        "{text:{fence.__class__}}",
-        "{text",
-        "{text} }",
-    ],
-)
-def test_any_other_is_refused(template):
-    with pytest.raises(InputError, match=r"prompt .*\."):
+@pytest.mark.parametrize("template", ["", "{fence} {n_words}", "{text:.50}", "{text"])
+def test_a_prompt_without_the_text_is_refused(template):
+    with pytest.raises(InputError, match="prompt must"):
         LLMRewriter(MockLLM(), prompt=template)
 
 
@@ -323,27 +304,6 @@ def test_a_token_limit_counts_what_was_spent_before():
     with LoopbackServer() as server, pytest.raises(LimitError, match="5,000 of the 5,100 tokens"):
         rewrite(server, TEXTS, token_limit=5_100, resources=resources)
     assert server.requests == []
-
-
-def test_a_process_does_not_wait_for_a_request_that_hangs():
-    """Which was given up when another one failed."""
-    code = """
-from hierindex.errors import ModelError
-from hierindex.summarize import LLMRewriter
-def answer(prompt):
-    import time
-    from hierindex.errors import ModelError
-    if "Two" in prompt:
-        raise ModelError("Down.")
-    time.sleep(60)
-try:
-    LLMRewriter(answer).rewrite(["One.", "Two."], max_tokens=9)
-except ModelError:
-    raise SystemExit(3)
-"""
-    rewriting = process(exec, code)
-    rewriting.join(50)
-    assert rewriting.exitcode == 3
 
 
 def test_a_service_that_never_answers_is_given_up():
