@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -25,13 +25,19 @@ MAX_DIGITS = 9  # of the number of a list item
 LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
-JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
-JOINS["munderover"] = "_^"
-BEFORE = {"den": "/", "sub": "_", "sup": "^", "deg": "^", "lim": "_"}  # the parts of an equation
+JOINS = {  # the signs before the second and later parts of an element
+    **dict.fromkeys(("msup", "mover", "sSup", "limUpp"), "^"),
+    **dict.fromkeys(("msub", "munder", "sSub", "limLow"), "_"),
+    **dict.fromkeys(("msubsup", "munderover", "sSubSup"), "_^"),
+    **dict.fromkeys(("mfrac", "f"), "/"),
+    "rad": "^√",
+    "nary": "_^ ",
+}
 BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 VAL = f"{W}val"
+PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symbols of their own
 BULLET = "-"
 SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 LEVELS = 9
@@ -151,58 +157,39 @@ def formula(math: Element) -> str:
     for part in math.iter():
         if _name(part) == "annotation" and "tex" in part.get("encoding", "").lower():
             return (part.text or "").strip()
-    return _shown(math)
+    return equation(math)
 
 
-def _shown(part: Element) -> str:
+def equation(part: Any) -> str:
+    """Return an equation of MathML or of an office file on one line, such as "x=(a+b)/c^2"."""
     name = _name(part)
-    if name.startswith("annotation"):
-        return ""
-    inside = [_shown(child) for child in part]
-    if name in JOINS:
-        first, *more = map(grouped, inside or [""])
-        return first + "".join(
-            map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
-        )
-    after = ((child.tail or "").strip() for child in part)
-    text = (part.text or "").strip() + "".join(map("".join, zip(inside, after, strict=True)))
-    return f"√({text})" if name == "msqrt" else text
+    if name == "t":
+        return part.text or ""
 
-
-def _name(part: Element) -> str:
-    return part.tag.rpartition(":")[2]
-
-
-def equation(element: Any) -> str:
-    """Return an equation on one line, such as "x=(a+b)/c^2"."""
-    kind = element.tag.removeprefix(MATH)
-    if kind == "t":
-        return element.text or ""
-
-    def sign(name: str, default: str) -> str:
-        found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
+    def sign(key: str, default: str) -> str:
+        found = part.find(f"{MATH}{name}Pr/{MATH}{key}")
         return default if found is None else str(found.get(f"{MATH}val", ""))
 
-    parts = list[str]()
-    for child in element:
-        name, text = child.tag.removeprefix(MATH), equation(child)
-        if name in BEFORE and text:
-            mark = "^" if kind == "limUpp" else BEFORE[name]
-            text = mark + grouped(text)
-        elif name == "num" or (name == "e" and kind.startswith("sS")):
-            text = grouped(text)
-        elif name == "e" and kind in ("nary", "rad"):
-            text = " " + text if kind == "nary" else "√" + grouped(text)
-        parts.append(text)
-    if kind == "d":
-        inside = sign("sepChr", "|").join(filter(None, parts))
-        return sign("begChr", "(") + inside + sign("endChr", ")")
-    text = BETWEEN.get(kind, "").join(filter(None, parts))
-    if kind == "f" and sign("type", "bar") == "noBar":
-        return text.replace("/", " choose ", 1)
-    if kind == "m":
-        return f"[{text}]"
-    return sign("chr", "∫") + text if kind == "nary" else text
+    shown = [child for child in part if not PROPERTIES.match(_name(child))]
+    inside = [f"{equation(child)}{(child.tail or '').strip()}" for child in shown]
+    if signs := JOINS.get(name):
+        if name in ("nary", "rad"):
+            inside.insert(0, sign("chr", "∫") if name == "nary" else "")
+        first, *more = inside or [""]
+        text = grouped(first)
+        for mark, each in zip(signs, more, strict=False):
+            text += (mark + (each if mark == " " else grouped(each))) * bool(each)
+        is_bare = name == "f" and sign("type", "bar") == "noBar"
+        return text.replace("/", " choose ", 1) if is_bare else text
+    if name == "d":
+        return sign("begChr", "(") + sign("sepChr", "|").join(inside) + sign("endChr", ")")
+    text = BETWEEN.get(name, "").join(filter(None, [(part.text or "").strip(), *inside]))
+    return {"msqrt": f"√({text})", "m": f"[{text}]"}.get(name, text)
+
+
+def _name(part: Any) -> str:
+    """Return the name of an element without its namespace."""
+    return re.split("[:}]", part.tag)[-1]
 
 
 class Level(NamedTuple):

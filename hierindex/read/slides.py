@@ -111,7 +111,7 @@ def _runs(paragraph: Any) -> Iterator[tuple[str, str]]:
         if child.tag == f"{A}br":
             yield PLAIN, "\n"
         elif child.tag == EQUATION:
-            yield PLAIN, equation(child)
+            yield PLAIN, "".join(map(equation, child))
         elif child.tag in (f"{A}r", f"{A}fld"):
             style = child.find(f"{A}rPr")
             style = {} if style is None else style.attrib

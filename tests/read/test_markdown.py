@@ -146,7 +146,6 @@ UNCHANGED = {
     "short URI": "The data:x/y,z",
     "URI of a script": f"`import 'data:text/javascript,{'f();' * 20}'`",
     "comment in a fence": "```\n<!-- x -->\n```\n",
-    "indented comment": "    <!-- x -->\n",
     "comment in HTML's code": "<pre>\n<!-- x -->\n</pre>\n",
     "comment in code": "Use `` <!-- a ` b --> `` here.\n",
     "comment after a backtick": "Use ``` `` <!-- a --> ```.\n",
