@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
-from xml.etree.ElementTree import Element
+from typing import Any, NamedTuple
 
 from hierindex.node import Heading
 from hierindex.read.text import MAX_TITLE
@@ -169,7 +168,7 @@ def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
     return tag == "img" and WORD.search(attributes.get("alt", "")) is not None
 
 
-def is_action(button: Element) -> bool:
+def is_action(button: Any) -> bool:
     """Return whether a button triggers an action; other buttons unfold an answer to their label."""
     if button.get("type") in ("submit", "reset"):
         return True
@@ -182,14 +181,14 @@ def is_action(button: Element) -> bool:
 class Line(NamedTuple):
     """A block of text, the kinds of its elements, and if it is a heading its level and anchor.
 
-    `region` is the number of the page header, footer or aside that contains the line, or 0.
+    `region` is the page header, footer or aside that contains the line, or None.
     """
 
     text: str
     inside: int
     level: int = 0
     anchor: str = ""
-    region: int = 0
+    region: Any = None
 
     def headings(self) -> list[Heading]:
         """Return a list with the heading that the line is; empty if it is none.
@@ -221,7 +220,7 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     kept = []
     for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
         part = [*group]
-        if region or inside != landmark:
+        if region is not None or inside != landmark:
             unlinked = [x for x in part if not x.inside & LINKED]
             part = [x for x in unlinked if not NOTICES.match(x.text)]
             says = any(x.level or len(x.text) > PROSE for x in part)

@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
-from xml.etree.ElementTree import Element
 
 from hierindex.read.html_elements import is_displayed
 
@@ -129,7 +128,7 @@ def grouped(text: str) -> str:
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
-def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
+def item_marks(ordered: Any) -> Iterator[tuple[Any, str]]:
     """Yield the items of a numbered list, each with its number as text."""
     items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
     named = re.findall(
@@ -150,7 +149,7 @@ def _integer(value: str | None, otherwise: int) -> int:
     return int(found[1]) if found else otherwise
 
 
-def formula(math: Element) -> str:
+def formula(math: Any) -> str:
     """Return MathML as text: its alternative text, its TeX source, or the displayed symbols."""
     if alternative := math.get("alttext", "").strip():
         return DISPLAYED.sub(r"\1", alternative)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise, zip_longest
 from operator import and_, or_
-from typing import NamedTuple
-from xml.etree.ElementTree import Element
+from typing import Any, NamedTuple
 
 from hierindex.read.html_elements import CONTENTS, LINKED, UNSEEN, Line
 from hierindex.read.records import NAME, as_block, records_of_table
@@ -157,7 +156,7 @@ class HtmlRow:
         return all(cell.is_header for cell in self.cells if cell.text)
 
 
-def span(cell: Element, name: str) -> int:
+def span(cell: Any, name: str) -> int:
     """Return how many columns or rows a cell spans."""
     value = cell.get(name, "1").strip()[:6]
     return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() else 1
