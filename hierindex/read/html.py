@@ -356,9 +356,7 @@ class _Page:
         is_note = mark or any(link & kinds.CONTENTS for _, link in parts)
         inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
         as_it_is = [mark.strip(), text.strip("\n")]
-        lines = text.splitlines() if inside & kinds.LINES else [text]
-        first, *more = (" ".join(line.split()) for line in lines if line.strip())
-        texts = as_it_is if inside & kinds.PRE else [mark + first, *more]
+        texts = as_it_is if inside & kinds.PRE else [mark + " ".join(text.split())]
         self.lines += [Line(line, inside, region=around.region) for line in texts if line]
         self._anchor = self._last_anchor
 

@@ -10,13 +10,11 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from mimetypes import MimeTypes
-from os import SEEK_END
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
-from hierindex.read.office import check_growth
 from hierindex.read.text import (
     MALFORMED,
     MAX_TITLE,
@@ -333,14 +331,9 @@ def _is_ole(file: BinaryIO) -> bool:
 
 
 def _as_email(file: BinaryIO) -> EmailMessage:
-    from olefile import OleFileIO
     from oxmsg import Message
     from oxmsg.domain.model import UnrecognizedCodePageError
 
-    with OleFileIO(file) as parts:  # several of which may be at one place of the file
-        size = sum(part.size for part in parts.direntries if part is not None)
-    check_growth(size - file.seek(0, SEEK_END))
-    file.seek(0)
     try:
         return _converted(Message.load(file))
     except UnrecognizedCodePageError as error:

@@ -78,14 +78,10 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
     with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
+        n_bytes = sum(part.file_size - part.compress_size for part in parts.infolist())
+        if n_bytes > MAX_GROWTH:
+            raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
         yield parts
-
-
-def check_growth(n_bytes: int) -> None:
-    """Raise an error if a file grows by too many bytes when it is unpacked."""
-    if n_bytes > MAX_GROWTH:
-        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
 
 
 def parsed(data: bytes) -> Any:

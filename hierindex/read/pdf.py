@@ -302,8 +302,7 @@ def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
             if heading := at.get((number, i)):
                 n_lines = heading.n_lines
                 text = " ".join(line.text.strip() for line in page[i : i + n_lines])
-                title = text[: heading.n_characters or MAX_TITLE][:MAX_TITLE]
-                headings = [Heading(heading.level, title, 0)]
+                headings = [Heading(heading.level, text[:MAX_TITLE], 0)]
             parts.append(Reading(text, {}, headings))
             i += n_lines
         readings.append(joined(parts, between="\n"))

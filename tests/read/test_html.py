@@ -175,10 +175,6 @@ def test_text_is_read_wherever_it_stands(read, html, text):
         ("<nav>To all pages</nav>", "3 words in menus, headers and footers"),
         ("<header><a href=/>The coast</a></header>", "2 words in menus, headers and footers"),
         ("<footer><p>© 2024 by us</p></footer>", "4 words in menus, headers and footers"),
-        ("<footer>© 2024 by us<br>This page is licensed under the BSD License.<br>"
-         "See <a href=/l>History and License</a> for more information.<br>We are a charity.<br>"
-         "<a href=/m>Please donate.</a><br><a href=/b>Found a bug</a>?</footer>",
-         "28 words in menus, headers and footers"),
         ("<div id=banner><a href=/get>Download the ebook</a></div>"
          "<ul class=docnav><li>The handbook</ul>", "5 words in menus, headers and footers"),
         ("<div class='box cookie-banner'>We use cookies</div>",
@@ -236,8 +232,6 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
         ("<td>a</td><td>b</td>", "a\nb"),
         ("one<br>two<br/>three", "one\ntwo\nthree"),
         ("<p>A <i>b</i>\n  c</p>", "A b c"),
-        ("<div style='white-space: pre-wrap'>a\nb<p>c\nd</p></div>", "a\nb\nc\nd"),
-        ("<textarea>a\nb</textarea>", "a\nb"),
         ("<script>x</script><style>y</style><p>z</p><template>t</template>", "z"),
         ("<!-- gone --><p>&lt;kept&gt; &amp; &eacute;</p>", "<kept> & é"),
         ("<p>never closed", "never closed"),
