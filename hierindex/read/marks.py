@@ -20,7 +20,7 @@ MAX_SCRIPT = 200  # characters; longer text is no script
 SIMPLE = re.compile(  # a sign, a word, a number, or what is in brackets
     r".?|[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?|\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|"
 )
-MAX_DIGITS = 9  # of the number of a list item
+MAX_LETTERED = 260  # list items; more have numbers
 LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
@@ -40,8 +40,6 @@ PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symb
 BULLET = "-"
 SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 LEVELS = 9
-MAX_TEXT = 100  # characters around a number
-MOST_REPEATED = 10  # letters; Word counts a, b, ... z, aa, bb
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -61,16 +59,14 @@ def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
 
 
 def label(number: int, shape: str) -> str:
-    """Return a number as an HTML list shows it.
+    """Return a number as a list shows it; after z come aa and bb, as in Word.
 
     >>> label(28, "a"), label(4, "I"), label(0, "A"), label(3, "1")
-    ('ab', 'IV', '0', '3')
+    ('bb', 'IV', '0', '3')
     """
     text = ""
-    if shape in ("a", "A") and number > 0:
-        while number:
-            number, letter = divmod(number - 1, 26)
-            text = chr(ord("a") + letter) + text
+    if shape in ("a", "A") and 0 < number <= MAX_LETTERED:
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif shape in ("i", "I") and 0 < number < 4000:
         for value, letters in ROMAN:
             text += letters * (number // value)
@@ -137,16 +133,11 @@ def item_marks(ordered: Any) -> Iterator[tuple[Any, str]]:
     types = [LIST_TYPES[name] for name in named if name in LIST_TYPES]
     shape = [ordered.get("type", "1"), *types][-1]
     step = -1 if "reversed" in ordered.attrib else 1
-    number = _integer(ordered.get("start"), 1 if step > 0 else len(items))
+    number = whole(ordered.get("start"), 1 if step > 0 else len(items))
     for item in items:
-        number = _integer(item.get("value"), number)
+        number = whole(item.get("value"), number)
         yield item, f"{label(number, item.get('type', shape))}. " if shape else ""
         number += step
-
-
-def _integer(value: str | None, otherwise: int) -> int:
-    found = re.match(rf"\s*(-?\d{{1,{MAX_DIGITS}}})(?!\d)", value or "")
-    return int(found[1]) if found else otherwise
 
 
 def formula(math: Any) -> str:
@@ -197,7 +188,6 @@ class Level(NamedTuple):
     start: int = 1
     format: str = ""
     text: str = ""
-    restart: int = LEVELS  # restarts after the levels above this one
     is_legal: bool = False  # all its numbers are decimal
     style: str = ""
 
@@ -232,20 +222,18 @@ class Numbering:
         abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
         for each in (each for each in root if each.tag == f"{W}abstractNum"):
             name = each.get(f"{W}abstractNumId", "")
-            abstract[name] = _levels(each.iterfind(f"{W}lvl"))
-            links[name] = value(each, f"{W}numStyleLink")
-            if style := value(each, f"{W}styleLink"):
-                styles[style] = name
+            abstract[name], links[name] = _levels(each), value(each, f"{W}numStyleLink")
+            styles[value(each, f"{W}styleLink")] = name
         for num in (each for each in root if each.tag == f"{W}num"):
             name = value(num, f"{W}abstractNumId")
-            name = styles.get(links.get(name, ""), name)
-            replaced = _levels(num.iterfind(f"{W}lvlOverride/{W}lvl"))
+            if links.get(name):
+                name = styles.get(links[name], name)
             starts = {
                 whole(each.get(f"{W}ilvl")): whole(start)
                 for each in num.iterfind(f"{W}lvlOverride")
                 if (start := value(each, f"{W}startOverride"))
             }
-            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}) | replaced, starts
+            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
 
     def next(self, num: str, level: str, style: str) -> tuple[str, int]:
         """Count a paragraph; return its number, or "" if it has none, and its level.
@@ -279,26 +267,23 @@ class Numbering:
 
         counts[depth] = count(depth) + (depth in counts)
         for deeper in range(depth + 1, LEVELS):
-            if depth < levels.get(deeper, Level()).restart:
-                counts.pop(deeper, None)
+            counts.pop(deeper, None)
         if found.format == "bullet":
             return BULLET, depth
         return re.sub(r"%([1-9])", shown, found.text).strip(), depth
 
 
-def _levels(elements: Iterable[Any]) -> Levels:
-    found = {
+def _levels(abstract: Any) -> Levels:
+    return {
         whole(each.get(f"{W}ilvl")): Level(
             whole(value(each, f"{W}start"), 1),
             value(each, f"{W}numFmt"),
-            value(each, f"{W}lvlText")[:MAX_TEXT],
-            whole(value(each, f"{W}lvlRestart"), LEVELS),
+            value(each, f"{W}lvlText"),
             each.find(f"{W}isLgl") is not None,
             value(each, f"{W}pStyle"),
         )
-        for each in elements
+        for each in abstract.iterfind(f"{W}lvl")
     }
-    return {at: level for at, level in found.items() if at < LEVELS}
 
 
 def formatted(n: int, kind: str) -> str:
@@ -311,6 +296,4 @@ def formatted(n: int, kind: str) -> str:
         return ""
     if kind == "decimalZero":
         return f"{n:02}"
-    if kind.endswith("Letter") and n > 0:
-        return label((n - 1) % 26 + 1, SHAPES[kind]) * min((n - 1) // 26 + 1, MOST_REPEATED)
     return label(n, SHAPES.get(kind, "1"))

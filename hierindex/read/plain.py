@@ -20,6 +20,7 @@ from hierindex.read.text import (
     note_left_out,
     read_text,
 )
+from hierindex.text.display import displayed
 
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # by gzip, bzip2, xz, zstd
 BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
@@ -44,8 +45,6 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
     re.MULTILINE,
 )
 SHORT = 4  # marks, which must be as many as the title's characters
-ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
-EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
     ".r .rb .rs .scala .sh .swift .ts .tsx"
@@ -164,7 +163,8 @@ def rst_headings(text: str) -> Iterator[Heading]:
         if above or below:
             mark = lines[i + n_lines - 1][0]
             level = styles.setdefault((mark, above), len(styles) + 1)
-            yield Heading(level, _plain(lines[i + n_lines - 2][: 4 * MAX_TITLE])[:MAX_TITLE], at)
+            title = displayed(lines[i + n_lines - 2][: 4 * MAX_TITLE])
+            yield Heading(level, " ".join(title.split())[:MAX_TITLE], at)
             may_begin = True
         else:
             may_begin = lines[i][:1] in ("", " ", "\t") or lines[i].startswith("..")
@@ -180,15 +180,6 @@ def _is_title(lines: list[str]) -> bool:
     if not any(map(str.isalnum, title)) or len(under) < min(SHORT, len(title.strip())):
         return False
     return over == under or (not over and not title[0].isspace())
-
-
-def _plain(title: str) -> str:
-    """Return a title without marks of roles and emphasis.
-
-    >>> _plain(":mod:`logging` --- The *whole* ``log``")
-    'logging --- The whole log'
-    """
-    return " ".join(EMPHASIS.sub(r"\2", ROLE.sub(r"\1", title)).split())
 
 
 def read_python(file: BinaryIO) -> Reading:

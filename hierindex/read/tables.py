@@ -9,6 +9,7 @@ from operator import and_, or_
 from typing import Any, NamedTuple
 
 from hierindex.read.html_elements import CONTENTS, LINKED, UNSEEN, Line
+from hierindex.read.marks import whole
 from hierindex.read.records import NAME, as_block, records_of_table
 
 MAX_REPEATED = 100  # characters; a longer text of merged cells is written once
@@ -158,8 +159,7 @@ class HtmlRow:
 
 def span(cell: Any, name: str) -> int:
     """Return how many columns or rows a cell spans."""
-    value = cell.get(name, "1").strip()[:6]
-    return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() else 1
+    return max(1, min(whole(cell.get(name), 1), MAX_SPAN))
 
 
 def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
