@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import reduce
 from itertools import zip_longest
 from operator import and_, or_
@@ -36,6 +35,7 @@ from hierindex.read.tables import (
     table_lines,
 )
 from hierindex.read.text import (
+    DAY,
     MAX_TITLE,
     Reading,
     UnreadableError,
@@ -151,22 +151,13 @@ def _about(root: Any, headings: Sequence[Heading]) -> dict[str, Any]:
     if is_first and (not title or _with_site(title, heads[0].title)):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
-    date = next(filter(_is_date, said["date"]), "")
+    date = next(filter(DAY.match, said["date"]), "")
     return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
 
 
 def _with_site(title: str, heading: str) -> bool:
     """Return whether a title is a heading followed by the name of the site."""
     return re.match(rf"{re.escape(heading)}\s+[|\u00b7\u2013\u2014:\u00bb-]", title) is not None
-
-
-def _is_date(text: str) -> bool:
-    """Return whether a text is a date in ISO 8601."""
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _tree(html: str) -> Any:

@@ -19,6 +19,7 @@ OLE = b"\xd0\xcf\x11\xe0"  # begins office files of older formats, and encrypted
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
