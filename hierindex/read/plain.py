@@ -58,9 +58,8 @@ MAX_PARSED = 1_000_000  # characters of Python; longer files are data
 DEEPEST = 3  # level of a heading
 BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
 TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
-CUE = re.compile(  # perhaps after its number or name
-    rf"(?:(?<=\n\n).+\n|^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE
-)
+CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
+WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
 NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
 TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
@@ -232,7 +231,7 @@ def read_subtitles(file: BinaryIO) -> Reading:
     if is_web:
         track, n_notes = NOTE.subn("", track)
         note_left_out(metadata, {"note": n_notes})
-    _, *parts = CUE.split(track)  # first a title and styles
+    _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
     cues, last = list[str](), ""
     for time, words in zip(parts[::2], parts[1::2], strict=True):
         lines = VOICE.sub(r"\1: ", words).split("\n")
