@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from hierindex.read.html_elements import is_displayed
 
@@ -182,17 +182,7 @@ def _name(part: Any) -> str:
     return re.split("[:}]", part.tag)[-1]
 
 
-class Level(NamedTuple):
-    """The numbering of the paragraphs of a level."""
-
-    start: int = 1
-    format: str = ""
-    text: str = ""
-    is_legal: bool = False  # all its numbers are decimal
-    style: str = ""
-
-
-Levels = dict[int, Level]
+Levels = dict[int, Any]  # elements
 
 
 def value(element: Any, path: str) -> str:
@@ -222,7 +212,10 @@ class Numbering:
         abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
         for each in (each for each in root if each.tag == f"{W}abstractNum"):
             name = each.get(f"{W}abstractNumId", "")
-            abstract[name], links[name] = _levels(each), value(each, f"{W}numStyleLink")
+            abstract[name] = {
+                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
+            }
+            links[name] = value(each, f"{W}numStyleLink")
             styles[value(each, f"{W}styleLink")] = name
         for num in (each for each in root if each.tag == f"{W}num"):
             name = value(num, f"{W}abstractNumId")
@@ -248,42 +241,31 @@ class Numbering:
             Id of the paragraph's style.
         """
         name, levels, starts = self._lists.get(num, ("", {}, {}))
-        belongs = (at for at, each in levels.items() if style and each.style == style)
+        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
         depth = whole(level) if level else next(belongs, 0)
         if depth not in levels:
             return "", depth
-        counts, found = self._counts[name], levels[depth]
+        counts, own = self._counts[name], levels[depth]
         if num not in self._begun:
             self._begun.add(num)
             for at in starts:
                 counts.pop(at, None)
 
         def count(at: int) -> int:
-            return counts.get(at, starts.get(at, levels.get(at, Level()).start))
+            first = whole(value(levels.get(at, own), f"{W}start"), 1)
+            return counts.get(at, starts.get(at, first))
 
         def shown(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
-            return formatted(count(at), "" if found.is_legal else levels.get(at, Level()).format)
+            kind = value(levels.get(at, own), f"{W}numFmt")
+            return formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
 
         counts[depth] = count(depth) + (depth in counts)
         for deeper in range(depth + 1, LEVELS):
             counts.pop(deeper, None)
-        if found.format == "bullet":
+        if value(own, f"{W}numFmt") == "bullet":
             return BULLET, depth
-        return re.sub(r"%([1-9])", shown, found.text).strip(), depth
-
-
-def _levels(abstract: Any) -> Levels:
-    return {
-        whole(each.get(f"{W}ilvl")): Level(
-            whole(value(each, f"{W}start"), 1),
-            value(each, f"{W}numFmt"),
-            value(each, f"{W}lvlText"),
-            each.find(f"{W}isLgl") is not None,
-            value(each, f"{W}pStyle"),
-        )
-        for each in abstract.iterfind(f"{W}lvl")
-    }
+        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")).strip(), depth
 
 
 def formatted(n: int, kind: str) -> str:
