@@ -156,13 +156,8 @@ def decode(data: bytes, declared: str = "") -> Reading:
     {'encoding': 'utf_8', 'left_out': ['1 byte that is not UTF-8']}
     """
     encoding = _encoding(data, declared)
-    if encoding == "utf-8":
-        text = data.decode(encoding, "surrogateescape")
-        n_bad = sum(map(len, BAD_BYTES.findall(text)))
-        text = BAD_BYTES.sub("\ufffd", text)
-    else:
-        text = data.decode(encoding, "replace")
-        n_bad = text.count("\ufffd")
+    text = data.decode(encoding, "replace")
+    n_bad = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
     if "\0" in text:
         raise UnreadableError("is not text")
     metadata: dict[str, Any] = {}
