@@ -150,11 +150,8 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
     >>> stripped(" ab  ", 0, 5)
     (1, 3)
     """
-    while at < to and text[at].isspace():
-        at += 1
-    while to > at and text[to - 1].isspace():
-        to -= 1
-    return at, to
+    start = to - len(text[at:to].lstrip())
+    return start, start + len(text[start:to].rstrip())
 
 
 def _bounds(text: str, block: Block) -> Iterable[tuple[int, int]]:

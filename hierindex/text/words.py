@@ -27,11 +27,7 @@ def _by_word(words_of: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
 
 
 ABBREVIATED_IN = _by_word({code: words.split() for code, words in LISTS["abbreviations"].items()})
-_names = """
-    en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish cs Czech
-    ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi
-""".split()
-LANGUAGE_NAMES: dict[str, str] = dict(zip(_names[::2], _names[1::2], strict=True))
+LANGUAGE_NAMES: dict[str, str] = LISTS["names"]
 """English names of languages, by ISO 639 code."""
 SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
