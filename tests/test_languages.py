@@ -87,6 +87,7 @@ def of_one(request: pytest.FixtureRequest, build: Build) -> HierarchicalIndex:
     return build(request.param)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("language", LANGUAGES)
 class TestQuestions:
     def test_of_any_language_find_the_answer_in_another(

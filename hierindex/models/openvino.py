@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.identity import digest
-from hierindex.text.characters import without_surrogates
+from hierindex.text.characters import paired
 
 if TYPE_CHECKING:
     from openvino import CompiledModel, Core
@@ -135,8 +135,8 @@ class Exported:
         return [rows[i] for i in range(len(rows))]
 
     def _inputs(self, question: str | None, text: str) -> dict[str, NDArray[np.int64]]:
-        text = without_surrogates(text)
-        pair = (text, None) if question is None else (without_surrogates(question), text)
+        text = paired(text)
+        pair = (text, None) if question is None else (paired(question), text)
         encoding = self._cutting_tokenizer.encode(*pair)
         length = -(-len(encoding) // WIDTH) * WIDTH
         encoding.pad(min(length, self.card.window), pad_id=self.card.padding)
@@ -291,7 +291,7 @@ class TorchCrossEncoder:
         """See `Reranker`."""
         import torch
 
-        pairs = [(without_surrogates(question), without_surrogates(text)) for text in texts]
+        pairs = [(paired(question), paired(text)) for text in texts]
         logits = torch.nn.Identity()
         scores = self._model.predict(pairs, activation_fn=logits, show_progress_bar=False)
         return [float(score) for score in scores]

@@ -50,7 +50,6 @@ from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.text.characters import paired, repaired
 from hierindex.text.display import counted
 
-ATTEMPTS = 3  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
 MAX_NAME = 100  # characters of the name of a part
@@ -253,23 +252,17 @@ class FileReader(BaseReader):
 
 
 def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:
-    """Read a file, and read it again if it changed meanwhile."""
-    for _ in range(ATTEMPTS):
-        found, refusal = file.path.stat(), None  # raises the reason why there is no access
-        _check_kind(file.path, found)
-        day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
-        reader = Documents(memory, file.left_out, {MODIFIED: day})
+    """Read a file; raise OSError if it changes meanwhile."""
+    found = file.path.stat()  # raises the reason why there is no access
+    _check_kind(file.path, found)
+    day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
+    try:
         with file.path.open("rb") as data:
-            try:
-                documents = reader.of(data, document_id)
-            except UnreadableError as error:
-                refusal = error
+            return Documents(memory, file.left_out, {MODIFIED: day}).of(data, document_id)
+    finally:
         after = file.path.stat()
-        if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
-            if refusal:
-                raise refusal
-            return documents
-    raise OSError("it is being written")
+        if (after.st_size, after.st_mtime_ns) != (found.st_size, found.st_mtime_ns):
+            raise OSError("it is being written")
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:

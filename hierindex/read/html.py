@@ -3,12 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import reduce
 from itertools import zip_longest
 from operator import and_, or_
 from typing import Any, BinaryIO, NamedTuple
-from xml.etree.ElementTree import Element, TreeBuilder
 
 from hierindex.node import FURNITURE, TITLE, Heading
 from hierindex.read import html_elements as kinds
@@ -30,7 +28,6 @@ from hierindex.read.marks import (
     superscript,
 )
 from hierindex.read.tables import (
-    MAX_SPANNED,
     Cell,
     HtmlRow,
     set_texts,
@@ -38,7 +35,7 @@ from hierindex.read.tables import (
     table_lines,
 )
 from hierindex.read.text import (
-    HEAD,
+    DAY,
     MAX_TITLE,
     Reading,
     UnreadableError,
@@ -52,11 +49,9 @@ NO_PROSE = kinds.PRE | kinds.CELL
 ENDS = ":;, "  # of a term
 ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # the number of an item
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
-MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = f"word(s) {FURNITURE}"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
-INLINE = frozenset("a b code em i span strong".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
@@ -134,7 +129,7 @@ def html_lines(html: str) -> list[str]:
     return [line.text for line in _Page(_tree(html)).lines]
 
 
-def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
+def _about(root: Any, headings: Sequence[Heading]) -> dict[str, Any]:
     """Return the title, the authors and the date of a page, or "" for missing ones."""
     said: dict[str, list[str]] = {"title": [], "author": [], "date": []}
     said["title"] += ["".join(title.itertext()).strip() for title in root.iter("title")][:1]
@@ -156,7 +151,7 @@ def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
     if is_first and (not title or _with_site(title, heads[0].title)):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
-    date = next(filter(_is_date, said["date"]), "")
+    date = next(filter(DAY.match, said["date"]), "")
     return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
 
 
@@ -165,62 +160,34 @@ def _with_site(title: str, heading: str) -> bool:
     return re.match(rf"{re.escape(heading)}\s+[|\u00b7\u2013\u2014:\u00bb-]", title) is not None
 
 
-def _is_date(text: str) -> bool:
-    """Return whether a text is a date in ISO 8601."""
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _tree(html: str) -> Element:
-    """Return the root of the elements of HTML, which are not those of lxml.
-
-    The attributes of an element would take quadratic time.
-    """
+def _tree(html: str) -> Any:
+    """Return an element with all of a page, also what follows the end of its root."""
     from lxml import etree
 
-    target = _Tree()
-    target.start("html", {})  # of all that follows, as there may be nothing, or several
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=target)
-    data = html.encode("utf-8", "replace")
-    for at in range(0, len(data) or 1, HEAD):  # an error surfaces after a part
-        parser.feed(data[at : at + HEAD])
-    root: Element = parser.close()
-    return root
-
-
-class _Tree(TreeBuilder):
-    """Builds elements while lxml parses."""
-
-    _depth = 0
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:  # type: ignore[override]
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
-        if self._depth <= MAX_LEVELS:
-            super().start(tag.rpartition(":")[2], dict(attributes))
-
-    def end(self, tag: str) -> None:  # type: ignore[override]
-        if self._depth <= MAX_LEVELS:
-            super().end(tag)
-        self._depth -= 1
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    root = etree.fromstring(b"<html>" + html.encode("utf-8", "replace"), parser)
+    if parser.error_log.filter_from_fatals():
+        raise UnreadableError("has elements nested more than 2,048 deep")
+    page = etree.Element("html")
+    page.extend([root, *root.itersiblings()])
+    return page
 
 
 class _Around(NamedTuple):
-    """The context of an element: the kinds, the outer part of the page, and a link."""
+    """The context of an element: the kinds, the outer part of the page, a link, and the depth."""
 
     inside: int = 0
-    region: int = 0
+    region: Any = None
     link: int = 0
+    depth: int = 0
 
 
 class _Page:
     """Collects the lines of a page."""
 
-    def __init__(self, root: Element) -> None:
+    def __init__(self, root: Any) -> None:
         self.lines: list[Line] = []
         self.left_out = Counter({AROUND: 0, UNSEEN_WORDS: 0, STRUCK_WORDS: 0})
         self.pictures = set[tuple[str, str]]()  # of the content
@@ -229,16 +196,18 @@ class _Page:
         self._parts: list[tuple[str, int]] = []  # of the line so far: texts and links
         self._level = 0  # of the open heading
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
-        self._marks: dict[Element, str] = {}  # numbers of list items
+        self._marks: dict[Any, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
         self._rows: list[HtmlRow] = []  # of the open table
         self._row = HtmlRow(0, 0)
-        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
-    def _read(self, element: Element, around: _Around) -> None:
-        tag, attributes = element.tag, element.attrib
+    def _read(self, element: Any, around: _Around) -> None:
+        if around.depth == MAX_LEVELS:
+            self._parts.append(("".join(element.itertext()), around.link))
+            return
+        tag, attributes = element.tag.rpartition(":")[2], element.attrib
         kind = kind_of(tag, attributes, around.inside)
         if kind & kinds.UNSEEN and attributes.get("id") in self._unfolded:
             kind ^= kinds.UNSEEN
@@ -254,8 +223,8 @@ class _Page:
         if is_picture(tag, attributes) and not (around.link or (kind | around.inside) & NO_CONTENT):
             self.pictures.add((attributes.get("src", ""), attributes["alt"]))
         self._note(element, kind)
-        region = id(element) if kind & kinds.OUTER else around.region
-        around = _Around(around.inside | kind, region, around.link)
+        region = element if kind & kinds.OUTER else around.region
+        around = _Around(around.inside | kind, region, around.link, around.depth + 1)
         _READ.get(tag, _Page._inside)(self, element, around)
         if kind & kinds.BLOCK:
             self._end_line(around, tag)
@@ -264,7 +233,7 @@ class _Page:
         elif tag == "li":
             self._mark = ""
 
-    def _note(self, element: Element, kind: int) -> None:
+    def _note(self, element: Any, kind: int) -> None:
         """Record an element's anchor, its level if it is a heading, and the numbers of a list."""
         tag = element.tag
         if kind & kinds.HEADING:
@@ -279,19 +248,17 @@ class _Page:
         elif tag == "li":
             self._mark += self._marks.pop(element, "")
 
-    def _inside(self, element: Element, around: _Around) -> None:
+    def _inside(self, element: Any, around: _Around) -> None:
         if element.text:
             self._parts.append((element.text, around.link))
         for child, after in zip_longest(element, element[1:]):
-            if child.tag == "p" and after is not None and _explains(after):
-                child.tag, after.tag = "dt", "dd"
             self._read(child, around)
             if child.tail:
                 self._parts.append((child.tail, around.link))
             elif after is not None and child.tag == after.tag == "a":
                 self._parts.append((" ", around.link))
 
-    def _read_link(self, element: Element, around: _Around) -> None:
+    def _read_link(self, element: Any, around: _Around) -> None:
         """Read a link, unless it is only a sign; a number is read as the mark of a note."""
         href, start = element.get("href", ""), len(self._parts)
         is_here = href.startswith("#")
@@ -307,7 +274,7 @@ class _Page:
         elif is_here and NUMBERS.fullmatch(text) and self._before(start).strip():
             self._parts[start:] = [(f"[{text}]", kinds.CONTENTS)]
 
-    def _read_script(self, element: Element, around: _Around) -> None:
+    def _read_script(self, element: Any, around: _Around) -> None:
         """Read a superscript or subscript so that it does not change the words beside it."""
         start, after = len(self._parts), (element.tail or "")[:1]
         self._inside(element, around)
@@ -333,24 +300,24 @@ class _Page:
         parts = (self._parts[i][0] for i in range(at - 1, -1, -1))
         return next((text[-1] for text in parts if text), "")
 
-    def _read_table(self, element: Element, around: _Around) -> None:
+    def _read_table(self, element: Any, around: _Around) -> None:
         outer = self._rows, self._row
         self._rows, self._row = [], HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            self._room = set_texts(self._rows, self._room)
+            set_texts(self._rows)
             self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
         self._rows, self._row = outer
 
-    def _read_row(self, element: Element, around: _Around) -> None:
+    def _read_row(self, element: Any, around: _Around) -> None:
         outer, self._row = self._row, HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         self._rows.append(self._row)
         self._row = outer
 
-    def _read_cell(self, element: Element, around: _Around) -> None:
+    def _read_cell(self, element: Any, around: _Around) -> None:
         self._inside(element, around)
         self._end_line(around)
         text = " ".join(line.text for line in self.lines[self._row.end :])
@@ -380,9 +347,7 @@ class _Page:
         is_note = mark or any(link & kinds.CONTENTS for _, link in parts)
         inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
         as_it_is = [mark.strip(), text.strip("\n")]
-        lines = text.splitlines() if inside & kinds.LINES else [text]
-        first, *more = (" ".join(line.split()) for line in lines if line.strip())
-        texts = as_it_is if inside & kinds.PRE else [mark + first, *more]
+        texts = as_it_is if inside & kinds.PRE else [mark + " ".join(text.split())]
         self.lines += [Line(line, inside, region=around.region) for line in texts if line]
         self._anchor = self._last_anchor
 
@@ -397,16 +362,7 @@ _READ = {
 """Readers of elements that are more than the text within."""
 
 
-def _explains(element: Element) -> bool:
-    """Return whether an element explains the paragraph before, as in manual pages by mandoc.
-
-    Else it is an example, which is in a block of its own.
-    """
-    starts_inline = (element.text or "").strip() or (len(element) and element[0].tag in INLINE)
-    return "Bd-indent" in element.get("class", "").split() and bool(starts_inline)
-
-
-def _anchor_of(element: Element) -> str:
+def _anchor_of(element: Any) -> str:
     """Return the target of a link to an element, or "" for a button, which may be hidden."""
     if element.tag == "button":
         return ""
@@ -414,7 +370,7 @@ def _anchor_of(element: Element) -> str:
     return element.get("id", name) or name
 
 
-def _why_not(element: Element, kind: int, inside: int) -> str:
+def _why_not(element: Any, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they are read."""
     if kind & kinds.STRUCK:
         return STRUCK_WORDS

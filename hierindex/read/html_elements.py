@@ -3,29 +3,26 @@
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
-from xml.etree.ElementTree import Element
+from typing import Any, NamedTuple
 
 from hierindex.node import Heading
 from hierindex.read.text import MAX_TITLE
 
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, CELL = (1 << i for i in range(8))
 TERM, DEFINITION, SUMMARY = (1 << i for i in range(8, 11))
-LINES = 1 << 19
 HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (
     1 << i for i in range(11, 19)
 )
 """Kinds of elements and lines, as bits.
 
 `TERM` is explained by a `DEFINITION`; `SUMMARY` has the question that its neighbour answers.
-`LINES` keeps the lines of its source. `HIDDEN` is no text, `UNSEEN` is not displayed. `CHROME` is
+`HIDDEN` is no text, `UNSEEN` is not displayed. `CHROME` is
 navigation and the like. `OUTER` are page headers, footers and asides, which may have content. Of
 lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 WORD = re.compile(r"\w{2}")
 NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-KEEPS_LINES = re.compile(r"white-space\s*:\s*(?:break|pre)", re.I)
 UNFOLDS = re.compile(
     r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
 )
@@ -47,7 +44,7 @@ TAGS |= {
     "footer": BLOCK | OUTER,
     "main": BLOCK | MAIN,
     "nav": BLOCK | CHROME,
-    **dict.fromkeys(("listing", "textarea", "xmp"), BLOCK | LINES),
+    **dict.fromkeys(("listing", "textarea", "xmp"), BLOCK),
     "select": UNSEEN,
     "noscript": BLOCK | UNSEEN,
     "pre": BLOCK | PRE,
@@ -146,13 +143,12 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
 
 
 def _shown_as(tag: str, attributes: Mapping[str, str], kind: int) -> int:
-    """Return whether an element is not displayed, struck, or keeps its lines."""
+    """Return whether an element is not displayed, or struck."""
     if not is_displayed(tag, attributes):
         return UNSEEN
     if attributes.get("aria-hidden") == "true" and not kind & BLOCK:
         return HIDDEN  # the same for the eye, as of formulas
-    style = attributes.get("style", "")
-    return STRUCK * ("line-through" in style) | LINES * bool(KEEPS_LINES.search(style))
+    return STRUCK * ("line-through" in attributes.get("style", ""))
 
 
 def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
@@ -169,7 +165,7 @@ def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
     return tag == "img" and WORD.search(attributes.get("alt", "")) is not None
 
 
-def is_action(button: Element) -> bool:
+def is_action(button: Any) -> bool:
     """Return whether a button triggers an action; other buttons unfold an answer to their label."""
     if button.get("type") in ("submit", "reset"):
         return True
@@ -182,14 +178,14 @@ def is_action(button: Element) -> bool:
 class Line(NamedTuple):
     """A block of text, the kinds of its elements, and if it is a heading its level and anchor.
 
-    `region` is the number of the page header, footer or aside that contains the line, or 0.
+    `region` is the page header, footer or aside that contains the line, or None.
     """
 
     text: str
     inside: int
     level: int = 0
     anchor: str = ""
-    region: int = 0
+    region: Any = None
 
     def headings(self) -> list[Heading]:
         """Return a list with the heading that the line is; empty if it is none.
@@ -206,8 +202,8 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
 
     Lines are content unless they are known to be navigation. Two kinds of regions are checked
     further: headers, footers and asides, and text outside of `main` (or outside of `article`
-    elements that have most of the text). Lines of links to other pages are removed from them. If
-    only single words remain, or more than two thirds are notices, the whole region is removed.
+    elements that have most of the text). Lines of links to other pages and notices are removed from
+    them. If only single words remain, the whole region is removed.
     """
     around = CHROME | CONTENTS | UNSEEN
     content = [line for line in lines if not line.inside & around]
@@ -221,12 +217,9 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     kept = []
     for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
         part = [*group]
-        if region or inside != landmark:
-            unlinked = [x for x in part if not x.inside & LINKED]
-            part = [x for x in unlinked if not NOTICES.match(x.text)]
-            says = any(x.level or len(x.text) > PROSE for x in part)
-            are_notices = 3 * len(part) < len(unlinked) and not says
-            if are_notices or not any(_says(line, top) for line in part):
+        if region is not None or inside != landmark:
+            part = [x for x in part if not (x.inside & LINKED or NOTICES.match(x.text))]
+            if not any(_says(line, top) for line in part):
                 continue
             if inside != landmark and is_sure:
                 part = [x for x in part if x.level == top or _is_sentence(x.text)]

@@ -1,11 +1,10 @@
 """Markdown files: their headings, front matter and long tables; Jupyter notebooks as Markdown."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import (
@@ -40,9 +39,12 @@ CODE = (  # between as many backticks as it begins with, in one paragraph
     r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?"
     r"(?<!`)(?P=ticks)(?!`)"
 )
-COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
-HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.IGNORECASE)
-LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
+HTML = re.compile(  # code, which is unchanged; comments and tables
+    r"^[ \t>]*(?P<fence>`{3,}|~{3,})[^`\n]*\n.*?(?:^[ \t>]*(?P=fence)|\Z)"
+    r"|<(?P<literal>pre|script|style|textarea)\b.*?</(?P=literal)>"
+    rf"|{CODE}|(?P<comment><!--.*?-->)|(?P<table><table\b.*?</table>)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
@@ -65,38 +67,29 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
 
     Code is unchanged.
     """
-    if not re.compile("<!--|<table", re.IGNORECASE).search(text, start):
+    if not re.search("-->|</table>", text, re.IGNORECASE):
         return text, 0
-    parts, done, n_comments = [text[:start]], start, 0
-    code = [
-        (at, end)
-        for token, at, end in _blocks(text, start)
-        if token.type in ("code_block", "fence")
-        or (token.type == "html_block" and LITERAL.match(token.content))
-    ]
-    for at, end in [*code, (len(text), len(text))]:
-        part = text[done:at]
-        for pattern, last in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
-            ends = (found.end() for found in re.finditer(f"{last}.*", part, re.IGNORECASE))
-            until = max(ends, default=0)  # nothing else is searched, for linear time
-            n_comments += sum(m[0].startswith("<!--") for m in pattern.finditer(part, 0, until))
-            part = pattern.sub(_as_markdown, part[:until]) + part[until:]
-        parts += part, text[at:end]
-        done = end
-    return "".join(parts), n_comments
+    n_comments = 0
+
+    def plain(found: re.Match[str]) -> str:
+        nonlocal n_comments
+        if found["table"]:
+            return _as_markdown(found["table"])
+        n_comments += found["comment"] is not None
+        return "" if found["comment"] else found[0]
+
+    return text[:start] + HTML.sub(plain, text[start:]), n_comments
 
 
-def _as_markdown(found: re.Match[str]) -> str:
-    """Return code as it is, nothing for a comment, and an HTML table as Markdown or as records."""
-    if found["ticks"]:
-        return found[0]
+def _as_markdown(table: str) -> str:
+    """Return an HTML table as Markdown or as records."""
     rows = list[str]()
-    for line in html_lines(found[0]) if not found[0].startswith("<!--") else ():
+    for line in html_lines(table):
         is_row = " | " in line and not line.startswith("\n")
         rows.append(f"| {line} |" if is_row else line)
         if is_row and not any(row.startswith("|---") for row in rows):
             rows.append("|---" * (1 + line.count(" | ")) + "|")
-    return "\n".join(["", *rows, ""]) if rows else ""
+    return "\n".join(["", *rows, ""])
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
@@ -104,19 +97,14 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
 
     Tables in lists and quotes are unchanged.
     """
-    headings = list(markdown_headings(text, start))
-    parts, done, ends, growths = list[str](), 0, list[int](), [0]
+    parts, done = list[str](), 0
     for at, end in _tables(text, start):
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
-            block = f"\n{as_block(records)}\n\n"  # where lines end
-            parts += text[done:at], block
+            parts += text[done:at], f"\n{as_block(records)}\n\n"  # where lines end
             done = end
-            ends.append(end)
-            growths.append(len(block) - (end - at))
-    moved = [*accumulate(growths)]
-    headings = [h._replace(start=h.start + moved[bisect_right(ends, h.start)]) for h in headings]
-    return Reading("".join([*parts, text[done:]]), metadata, headings)
+    text = "".join([*parts, text[done:]])
+    return Reading(text, metadata, [*markdown_headings(text, start)])
 
 
 def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:

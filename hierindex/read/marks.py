@@ -3,9 +3,8 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
-from xml.etree.ElementTree import Element
+from itertools import groupby
+from typing import Any
 
 from hierindex.read.html_elements import is_displayed
 
@@ -21,22 +20,26 @@ MAX_SCRIPT = 200  # characters; longer text is no script
 SIMPLE = re.compile(  # a sign, a word, a number, or what is in brackets
     r".?|[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?|\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|"
 )
-MAX_DIGITS = 9  # of the number of a list item
+MAX_LETTERED = 260  # list items; more have numbers
 LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
-JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
-JOINS["munderover"] = "_^"
-BEFORE = {"den": "/", "sub": "_", "sup": "^", "deg": "^", "lim": "_"}  # the parts of an equation
+JOINS = {  # the signs before the second and later parts of an element
+    **dict.fromkeys(("msup", "mover", "sSup", "limUpp"), "^"),
+    **dict.fromkeys(("msub", "munder", "sSub", "limLow"), "_"),
+    **dict.fromkeys(("msubsup", "munderover", "sSubSup"), "_^"),
+    **dict.fromkeys(("mfrac", "f"), "/"),
+    "rad": "^√",
+    "nary": "_^ ",
+}
 BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 VAL = f"{W}val"
+PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symbols of their own
 BULLET = "-"
 SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 LEVELS = 9
-MAX_TEXT = 100  # characters around a number
-MOST_REPEATED = 10  # letters; Word counts a, b, ... z, aa, bb
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -56,16 +59,14 @@ def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
 
 
 def label(number: int, shape: str) -> str:
-    """Return a number as an HTML list shows it.
+    """Return a number as a list shows it; after z come aa and bb, as in Word.
 
     >>> label(28, "a"), label(4, "I"), label(0, "A"), label(3, "1")
-    ('ab', 'IV', '0', '3')
+    ('bb', 'IV', '0', '3')
     """
     text = ""
-    if shape in ("a", "A") and number > 0:
-        while number:
-            number, letter = divmod(number - 1, 26)
-            text = chr(ord("a") + letter) + text
+    if shape in ("a", "A") and 0 < number <= MAX_LETTERED:
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif shape in ("i", "I") and 0 < number < 4000:
         for value, letters in ROMAN:
             text += letters * (number // value)
@@ -123,7 +124,7 @@ def grouped(text: str) -> str:
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
-def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
+def item_marks(ordered: Any) -> Iterator[tuple[Any, str]]:
     """Yield the items of a numbered list, each with its number as text."""
     items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
     named = re.findall(
@@ -132,91 +133,56 @@ def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
     types = [LIST_TYPES[name] for name in named if name in LIST_TYPES]
     shape = [ordered.get("type", "1"), *types][-1]
     step = -1 if "reversed" in ordered.attrib else 1
-    number = _integer(ordered.get("start"), 1 if step > 0 else len(items))
+    number = whole(ordered.get("start"), 1 if step > 0 else len(items))
     for item in items:
-        number = _integer(item.get("value"), number)
+        number = whole(item.get("value"), number)
         yield item, f"{label(number, item.get('type', shape))}. " if shape else ""
         number += step
 
 
-def _integer(value: str | None, otherwise: int) -> int:
-    found = re.match(rf"\s*(-?\d{{1,{MAX_DIGITS}}})(?!\d)", value or "")
-    return int(found[1]) if found else otherwise
-
-
-def formula(math: Element) -> str:
+def formula(math: Any) -> str:
     """Return MathML as text: its alternative text, its TeX source, or the displayed symbols."""
     if alternative := math.get("alttext", "").strip():
         return DISPLAYED.sub(r"\1", alternative)
     for part in math.iter():
         if _name(part) == "annotation" and "tex" in part.get("encoding", "").lower():
             return (part.text or "").strip()
-    return _shown(math)
+    return equation(math)
 
 
-def _shown(part: Element) -> str:
+def equation(part: Any) -> str:
+    """Return an equation of MathML or of an office file on one line, such as "x=(a+b)/c^2"."""
     name = _name(part)
-    if name.startswith("annotation"):
-        return ""
-    inside = [_shown(child) for child in part]
-    if name in JOINS:
-        first, *more = map(grouped, inside or [""])
-        return first + "".join(
-            map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
-        )
-    after = ((child.tail or "").strip() for child in part)
-    text = (part.text or "").strip() + "".join(map("".join, zip(inside, after, strict=True)))
-    return f"√({text})" if name == "msqrt" else text
+    if name == "t":
+        return part.text or ""
 
-
-def _name(part: Element) -> str:
-    return part.tag.rpartition(":")[2]
-
-
-def equation(element: Any) -> str:
-    """Return an equation on one line, such as "x=(a+b)/c^2"."""
-    kind = element.tag.removeprefix(MATH)
-    if kind == "t":
-        return element.text or ""
-
-    def sign(name: str, default: str) -> str:
-        found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
+    def sign(key: str, default: str) -> str:
+        found = part.find(f"{MATH}{name}Pr/{MATH}{key}")
         return default if found is None else str(found.get(f"{MATH}val", ""))
 
-    parts = list[str]()
-    for child in element:
-        name, text = child.tag.removeprefix(MATH), equation(child)
-        if name in BEFORE and text:
-            mark = "^" if kind == "limUpp" else BEFORE[name]
-            text = mark + grouped(text)
-        elif name == "num" or (name == "e" and kind.startswith("sS")):
-            text = grouped(text)
-        elif name == "e" and kind in ("nary", "rad"):
-            text = " " + text if kind == "nary" else "√" + grouped(text)
-        parts.append(text)
-    if kind == "d":
-        inside = sign("sepChr", "|").join(filter(None, parts))
-        return sign("begChr", "(") + inside + sign("endChr", ")")
-    text = BETWEEN.get(kind, "").join(filter(None, parts))
-    if kind == "f" and sign("type", "bar") == "noBar":
-        return text.replace("/", " choose ", 1)
-    if kind == "m":
-        return f"[{text}]"
-    return sign("chr", "∫") + text if kind == "nary" else text
+    shown = [child for child in part if not PROPERTIES.match(_name(child))]
+    inside = [f"{equation(child)}{(child.tail or '').strip()}" for child in shown]
+    if signs := JOINS.get(name):
+        if name in ("nary", "rad"):
+            inside.insert(0, sign("chr", "∫") if name == "nary" else "")
+        first, *more = inside or [""]
+        text = grouped(first)
+        for mark, each in zip(signs, more, strict=False):
+            text += (mark + (each if mark == " " else grouped(each))) * bool(each)
+        is_bare = name == "f" and sign("type", "bar") == "noBar"
+        return text.replace("/", " choose ", 1) if is_bare else text
+    if name == "d":
+        return sign("begChr", "(") + sign("sepChr", "|").join(inside) + sign("endChr", ")")
+    text = BETWEEN.get(name, "").join(filter(None, [(part.text or "").strip(), *inside]))
+    return {"msqrt": f"√({text})", "m": f"[{text}]"}.get(name, text)
 
 
-class Level(NamedTuple):
-    """The numbering of the paragraphs of a level."""
-
-    start: int = 1
-    format: str = ""
-    text: str = ""
-    restart: int = LEVELS  # restarts after the levels above this one
-    is_legal: bool = False  # all its numbers are decimal
-    style: str = ""
+def _name(part: Any) -> str:
+    """Return the name of an element without its namespace."""
+    return re.split("[:}]", part.tag)[-1]
 
 
-Levels = dict[int, Level]
+Levels = dict[int, Any]  # elements
 
 
 def value(element: Any, path: str) -> str:
@@ -246,20 +212,21 @@ class Numbering:
         abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
         for each in (each for each in root if each.tag == f"{W}abstractNum"):
             name = each.get(f"{W}abstractNumId", "")
-            abstract[name] = _levels(each.iterfind(f"{W}lvl"))
+            abstract[name] = {
+                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
+            }
             links[name] = value(each, f"{W}numStyleLink")
-            if style := value(each, f"{W}styleLink"):
-                styles[style] = name
+            styles[value(each, f"{W}styleLink")] = name
         for num in (each for each in root if each.tag == f"{W}num"):
             name = value(num, f"{W}abstractNumId")
-            name = styles.get(links.get(name, ""), name)
-            replaced = _levels(num.iterfind(f"{W}lvlOverride/{W}lvl"))
+            if links.get(name):
+                name = styles.get(links[name], name)
             starts = {
                 whole(each.get(f"{W}ilvl")): whole(start)
                 for each in num.iterfind(f"{W}lvlOverride")
                 if (start := value(each, f"{W}startOverride"))
             }
-            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}) | replaced, starts
+            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
 
     def next(self, num: str, level: str, style: str) -> tuple[str, int]:
         """Count a paragraph; return its number, or "" if it has none, and its level.
@@ -274,45 +241,31 @@ class Numbering:
             Id of the paragraph's style.
         """
         name, levels, starts = self._lists.get(num, ("", {}, {}))
-        belongs = (at for at, each in levels.items() if style and each.style == style)
+        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
         depth = whole(level) if level else next(belongs, 0)
         if depth not in levels:
             return "", depth
-        counts, found = self._counts[name], levels[depth]
+        counts, own = self._counts[name], levels[depth]
         if num not in self._begun:
             self._begun.add(num)
             for at in starts:
                 counts.pop(at, None)
 
         def count(at: int) -> int:
-            return counts.get(at, starts.get(at, levels.get(at, Level()).start))
+            first = whole(value(levels.get(at, own), f"{W}start"), 1)
+            return counts.get(at, starts.get(at, first))
 
         def shown(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
-            return formatted(count(at), "" if found.is_legal else levels.get(at, Level()).format)
+            kind = value(levels.get(at, own), f"{W}numFmt")
+            return formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
 
         counts[depth] = count(depth) + (depth in counts)
         for deeper in range(depth + 1, LEVELS):
-            if depth < levels.get(deeper, Level()).restart:
-                counts.pop(deeper, None)
-        if found.format == "bullet":
+            counts.pop(deeper, None)
+        if value(own, f"{W}numFmt") == "bullet":
             return BULLET, depth
-        return re.sub(r"%([1-9])", shown, found.text).strip(), depth
-
-
-def _levels(elements: Iterable[Any]) -> Levels:
-    found = {
-        whole(each.get(f"{W}ilvl")): Level(
-            whole(value(each, f"{W}start"), 1),
-            value(each, f"{W}numFmt"),
-            value(each, f"{W}lvlText")[:MAX_TEXT],
-            whole(value(each, f"{W}lvlRestart"), LEVELS),
-            each.find(f"{W}isLgl") is not None,
-            value(each, f"{W}pStyle"),
-        )
-        for each in elements
-    }
-    return {at: level for at, level in found.items() if at < LEVELS}
+        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")).strip(), depth
 
 
 def formatted(n: int, kind: str) -> str:
@@ -325,6 +278,4 @@ def formatted(n: int, kind: str) -> str:
         return ""
     if kind == "decimalZero":
         return f"{n:02}"
-    if kind.endswith("Letter") and n > 0:
-        return label((n - 1) % 26 + 1, SHAPES[kind]) * min((n - 1) // 26 + 1, MOST_REPEATED)
     return label(n, SHAPES.get(kind, "1"))

@@ -18,6 +18,7 @@ from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
+    DAY,
     MAX_TITLE,
     OLE,
     Reading,
@@ -44,7 +45,8 @@ LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword"
 NO_AUTHOR = set(
     "user,admin,administrator,anonymous,author,owner,root,unknown,microsoft office user".split(",")
 )
-OLDEST = "1981"  # dates before it are zero in the clock of a file
+NO_AUTHOR |= LIBRARIES
+NO_DAY = {"1601-01-01", "1970-01-01", "1980-01-01"}  # zero in the clock of a file
 PART = re.compile(  # of a number format: a literal text, a space, a currency, a condition, digits
     r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|(?P<digits>[#0?][#0?,.]*)', re.DOTALL
 )
@@ -52,7 +54,6 @@ GENERAL = re.compile("general", re.IGNORECASE)
 CONDITION = re.compile(r"\[[<>=]")
 EPOCH = datetime(1899, 12, 30)
 MOST_DAYS = 2_958_466  # to the year 10000
-DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of ISO's strict form
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -78,14 +79,10 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
     with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
+        n_bytes = sum(part.file_size - part.compress_size for part in parts.infolist())
+        if n_bytes > MAX_GROWTH:
+            raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
         yield parts
-
-
-def check_growth(n_bytes: int) -> None:
-    """Raise an error if a file grows by too many bytes when it is unpacked."""
-    if n_bytes > MAX_GROWTH:
-        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
 
 
 def parsed(data: bytes) -> Any:
@@ -113,16 +110,24 @@ def properties(parts: ZipFile) -> dict[str, Any]:
     if CORE not in parts.namelist():
         return {}
     root = parsed(parts.read(CORE))
-    title, author, *days = (
-        " ".join((root.findtext(f"{{*}}{name}") or "").split())[:MAX_TITLE]
-        for name in ("title", "creator", "created", "modified")
-    )
+    names = ("title", "creator", "created", "modified")
+    return stated(*(root.findtext(f"{{*}}{name}") or "" for name in names))
+
+
+def stated(title: str, author: str, *dates: str) -> dict[str, Any]:
+    """Return the title, the author and the first date that a file states, if they are plausible.
+
+    A title is not plausible if it names a file or a program's new document, an author if it is
+    nobody's name, a date if it is that of a library's template.
+    """
+    title, author = (" ".join(said.split())[:MAX_TITLE] for said in (title, author))
     found = {} if NO_TITLE.fullmatch(title) else {TITLE: title}
-    if author.lower() in LIBRARIES:
-        return found
-    if author and author.lower() not in NO_AUTHOR:
+    name = author.casefold().strip("()")
+    if any(map(str.isalpha, author)) and name not in NO_AUTHOR:
         found["author"] = ", ".join(filter(None, map(str.strip, author.split(";"))))
-    if day := next((day[:10] for day in days if DAY.match(day) and day > OLDEST), ""):
+    days = (match[0] for match in map(DAY.match, map(str.strip, dates)) if match)
+    day = next((day for day in days if day not in NO_DAY), "")
+    if day and name not in LIBRARIES:
         found["date"] = day
     return found
 
@@ -182,9 +187,7 @@ def read_epub(file: BinaryIO) -> Reading:
         text, metadata, headings = html_reading(html, {})
         authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
         title, date = (package.findtext(f".//{{*}}{name}") or "" for name in ("title", "date"))
-        day = DAY.match(date.strip())
-        about = {TITLE: title, "author": authors, "date": day[0] if day else ""}
-        metadata |= {key: said.strip()[:MAX_TITLE] for key, said in about.items() if said.strip()}
+        metadata |= stated(title, authors, date)
         return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
-from hierindex.read.office import NO_AUTHOR, NO_TITLE
+from hierindex.read.office import NO_TITLE, stated
 from hierindex.read.pdf_layout import (
     NUMBER,
     Line,
@@ -132,24 +132,16 @@ def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
-    """Return the title, author and date in a file's properties, if they are plausible.
-
-    A title is not plausible if it names a file or a program's new document, an author if it is
-    nobody's name.
-    """
+    """Return the title, author and date in a file's properties, if they are plausible."""
     title, author, created = (
-        " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
+        _text(pdf.get_metadata_value, name).replace("\0", "").strip()
         for name in ("Title", "Author", "CreationDate")
     )
-    metadata: dict[str, Any] = {}
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
-    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.fullmatch(title):
-        metadata[TITLE] = title
-    if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
-        metadata["author"] = author
+    day = ""
     with suppress(ValueError):
-        metadata["date"] = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
-    return metadata
+        day = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
+    return stated(title if is_name and sum(map(str.isalpha, title)) > 1 else "", author, day)
 
 
 def _text(get: Callable[..., str], *arguments: Any) -> str:
@@ -302,8 +294,7 @@ def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
             if heading := at.get((number, i)):
                 n_lines = heading.n_lines
                 text = " ".join(line.text.strip() for line in page[i : i + n_lines])
-                title = text[: heading.n_characters or MAX_TITLE][:MAX_TITLE]
-                headings = [Heading(heading.level, title, 0)]
+                headings = [Heading(heading.level, text[:MAX_TITLE], 0)]
             parts.append(Reading(text, {}, headings))
             i += n_lines
         readings.append(joined(parts, between="\n"))

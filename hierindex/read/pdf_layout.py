@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hierindex.text.display import counted
-
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 APART = 1.6  # times the line spacing, the least distance of a running head from the text
 MAX_HEAD = 300  # characters
 MAX_SIZE = 1.3  # times the size of the text
 SHOWN = 80  # characters of a line in a note
-NOTES = 10
 NUMBER = re.compile(r"(?<![\w.,:])(?:\d{1,6}|[ivxlc]{1,8})(?!\w|[.,:]\d)", re.I)
 PAGE_WORD = (
     r"\b(?:pages?|pp?|pg|seite|blatt|p[aá]g(?:ina)?|str(?:ona|ana)?|стр(?:аница)?|sid[ae]|sivu|"
@@ -29,7 +26,6 @@ BESIDE_NUMBER = re.compile(rf"{PAGE_WORD}|\0{TOTAL}", re.I)
 MAX_LINES = 3  # of a heading
 MAX_HEADING = 200  # characters
 MAX_LEVELS = 6
-NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
 MUCH = 0.15  # of the characters; the text's font is the largest with as many, a bold one at last
 SMALLER = 0.8  # times the size of the text, the least of a bold heading
@@ -102,11 +98,7 @@ def without_furniture(
         for number, page in enumerate(pages)
         for side in (1, -1)
     ]
-    recurring, counting = _recurring(edges)
-    for _, edge in edges:
-        for line, keys in edge:
-            if not counting.isdisjoint(keys):
-                line.size, line.bold = NO_FONT
+    recurring = _recurring(edges)
     lines = [[line for line in page if line.text.strip()] for page in pages]
     max_size = MAX_SIZE * _most_common(line.size for page in lines for line in page if line.size)
     steps = (round(above.y - line.y) for page in lines for above, line in pairwise(page))
@@ -140,26 +132,20 @@ def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
-def _recurring(edges: Iterable[tuple[int, Edge]]) -> tuple[dict[Furniture, int], set[Furniture]]:
-    """Return the lines on most pages, or on most odd or even ones, with numbers of pages.
-
-    Also return lines on consecutive pages that differ only in numbers; they are no headings.
-    """
+def _recurring(edges: Iterable[tuple[int, Edge]]) -> dict[Furniture, int]:
+    """Return the lines on most pages, or on most odd or even ones, with numbers of pages."""
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
         for key in (key for _, keys in edge[:EDGE] for key in keys):
             pages_of[key].add(number)
     every = set().union(*pages_of.values())
     odd = {number for number in every if number % 2}
-    recurring, counting = dict[Furniture, int](), set[Furniture]()
-    for key, pages in pages_of.items():
-        halves = (every, odd, every - odd)
-        if any(len(pages & each) >= max(RECURRING, len(each) // 2 + 1) for each in halves):
-            recurring[key] = len(pages)
-        n_followed = sum(bool(pages & {number + 1, number + 2}) for number in pages)
-        if key.kind == "doubt" and n_followed >= RECURRING:
-            counting.add(key)
-    return recurring, counting
+    halves = (every, odd, every - odd)
+    return {
+        key: len(pages)
+        for key, pages in pages_of.items()
+        if any(len(pages & each) >= max(RECURRING, len(each) // 2 + 1) for each in halves)
+    }
 
 
 def _apart(
@@ -220,9 +206,7 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
         text = lines[0] if len(lines[0]) <= SHOWN else f"{lines[0][:SHOWN]}..."
         is_number = key.kind == "number"
         notes.append(f"page numbers {where}" if is_number else f"a line {where}: {text!r}")
-    more = len(notes) - NOTES
-    rest = [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
-    return notes[:NOTES] + rest
+    return notes
 
 
 class Outlined(NamedTuple):
@@ -235,16 +219,12 @@ class Outlined(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A heading: its level, page, first line on the page, and numbers of lines and characters.
-
-    It fills its lines completely if `n_characters` is 0.
-    """
+    """A heading: its level, page, first line on the page, and number of lines."""
 
     level: int
     page: int
     line: int
-    n_lines: int = 1
-    n_characters: int = 0
+    n_lines: int
 
 
 def outline_headings(pages: Sequence[Sequence[Line]], outline: Sequence[Outlined]) -> list[Placed]:
@@ -313,26 +293,12 @@ def _find(
         if words and (candidates := places.get(words)):
             first, n_lines = min(candidates, key=distance)
             return Placed(entry.level, number, first, n_lines)
-    for i, near in enumerate(page):
-        begins = y is not None and -NEAR < near.y - y < near.size and len(title) > 3
-        if begins and letters_of(near.text).startswith(title):
-            return Placed(entry.level, number, i, 1, _end_of(title, near.text))
     return None
 
 
 def letters_of(text: str) -> str:
     """Return the letters and digits of a text, normalised and in lower case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _end_of(letters: str, text: str) -> int:
-    """Return the number of characters of a text that contain the letters it begins with."""
-    at = 0
-    for i, character in enumerate(text):
-        at += len(letters_of(character))
-        if at >= len(letters):
-            return i + 1
-    return len(text)
 
 
 def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:

@@ -20,6 +20,7 @@ from hierindex.read.text import (
     note_left_out,
     read_text,
 )
+from hierindex.text.display import displayed
 
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # by gzip, bzip2, xz, zstd
 BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
@@ -37,15 +38,17 @@ NUMBERED = re.compile(  # alone between blank lines
 FEWEST = 3  # headings
 MAX_SHARE = 0.1  # of the lines that are not blank
 WORDS = 12  # of a heading
-RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")  # a line of one punctuation mark
+TITLED = re.compile(  # a title between two rules, or above one, each a line of one punctuation mark
+    r"^(?:(?P<over>([!-/:-@\[-`{-~])\2*)[ \t]*\n[ \t]*)?(?P<title>\S.*)\n"
+    r"(?P<under>(?P<mark>[!-/:-@\[-`{-~])(?P=mark)*)[ \t]*$",
+    re.MULTILINE,
+)
 COMMENT = re.compile(  # no directive, target, footnote or substitution, with its indented lines
     r"^\.\.(?:[ \t]+(?![\w:+.-]+::|_|\[|\|)\S.*(?:\n|\Z)|[ \t]*\n(?=[ \t]+\S))"
     r"(?:(?:[ \t]*\n)*[ \t]+\S.*(?:\n|\Z))*",
     re.MULTILINE,
 )
 SHORT = 4  # marks, which must be as many as the title's characters
-ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
-EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
     ".r .rb .rs .scala .sh .swift .ts .tsx"
@@ -153,42 +156,19 @@ def rst_headings(text: str) -> Iterator[Heading]:
     -----
     The rule is the one of docutils, which does not report the positions of titles.
     """
-    lines = text.split("\n")
     styles: dict[tuple[str, bool], int] = {}  # levels by mark and whether it is above, too
-    at = i = 0
-    may_begin = True  # a paragraph, and so a title
-    while i < len(lines):
-        above = may_begin and lines[i].strip() != "" and _is_title(lines[i : i + 3])
-        below = may_begin and not above and _is_title(["", *lines[i : i + 2]])
-        n_lines = 3 if above else 2 if below else 1
-        if above or below:
-            mark = lines[i + n_lines - 1][0]
-            level = styles.setdefault((mark, above), len(styles) + 1)
-            yield Heading(level, _plain(lines[i + n_lines - 2][: 4 * MAX_TITLE])[:MAX_TITLE], at)
-            may_begin = True
-        else:
-            may_begin = lines[i][:1] in ("", " ", "\t") or lines[i].startswith("..")
-        at += sum(len(line) + 1 for line in lines[i : i + n_lines])
-        i += n_lines
-
-
-def _is_title(lines: list[str]) -> bool:
-    """Return whether lines are a title between rules; the upper rule may be empty."""
-    if len(lines) < 3 or not RULE.match(lines[2]):
-        return False
-    over, title, under = lines[0].rstrip(), lines[1].rstrip(), lines[2].rstrip()
-    if not any(map(str.isalnum, title)) or len(under) < min(SHORT, len(title.strip())):
-        return False
-    return over == under or (not over and not title[0].isspace())
-
-
-def _plain(title: str) -> str:
-    """Return a title without marks of roles and emphasis.
-
-    >>> _plain(":mod:`logging` --- The *whole* ``log``")
-    'logging --- The whole log'
-    """
-    return " ".join(EMPHASIS.sub(r"\2", ROLE.sub(r"\1", title)).split())
+    end = 0  # of the title before
+    for found in TITLED.finditer(text):
+        start, over, under = found.start(), found["over"], found["under"]
+        title = found["title"].rstrip()
+        line = text[text.rfind("\n", 0, start - 1) + 1 : start]  # before it
+        may_begin = start == end or line[:1] in (" ", "\t", "\n") or line.startswith("..")
+        is_long = len(under) >= min(SHORT, len(title)) and over in (None, under)
+        if may_begin and is_long and any(map(str.isalnum, title)):
+            level = styles.setdefault((found["mark"], over is not None), len(styles) + 1)
+            shown = displayed(title[: 4 * MAX_TITLE])
+            yield Heading(level, " ".join(shown.split())[:MAX_TITLE], start)
+            end = found.end() + 1
 
 
 def read_python(file: BinaryIO) -> Reading:

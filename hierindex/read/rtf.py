@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
 from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
+from hierindex.read.office import stated
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
@@ -75,8 +76,7 @@ def read_rtf(file: BinaryIO) -> Reading:
         Reading(text, {}, [Heading(level, " ".join(text.split())[:MAX_TITLE], 0)] * (level > 0))
         for text, level in _blocks(found.lines)
     )
-    about = {key: " ".join(said.split()) for key, said in found.about.items()}
-    metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
+    metadata = stated(found.about[TITLE], found.about["author"])
     note_left_out(metadata, found.left_out)
     return Reading(text, metadata, headings)
 

@@ -20,7 +20,7 @@ from hierindex.read.office import (
     unpacked,
     unread_parts,
 )
-from hierindex.read.tables import Merged, merge, table_blocks
+from hierindex.read.tables import merge, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading
 
 DEEPEST = 8  # level of a point, as in PowerPoint
@@ -93,7 +93,7 @@ class _Slides:
         ]
         for i, row in enumerate(cells):
             for j, cell in enumerate(row):
-                if cell.is_merge_origin and not isinstance(rows[i][j], Merged):
+                if cell.is_merge_origin:
                     right = min(j + cell.span_width, len(row))
                     merge(rows, i, j, i + cell.span_height, right)
         return rows
@@ -111,7 +111,7 @@ def _runs(paragraph: Any) -> Iterator[tuple[str, str]]:
         if child.tag == f"{A}br":
             yield PLAIN, "\n"
         elif child.tag == EQUATION:
-            yield PLAIN, equation(child)
+            yield PLAIN, "".join(map(equation, child))
         elif child.tag in (f"{A}r", f"{A}fld"):
             style = child.find(f"{A}rPr")
             style = {} if style is None else style.attrib

@@ -19,6 +19,7 @@ OLE = b"\xd0\xcf\x11\xe0"  # begins office files of older formats, and encrypted
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -155,13 +156,8 @@ def decode(data: bytes, declared: str = "") -> Reading:
     {'encoding': 'utf_8', 'left_out': ['1 byte that is not UTF-8']}
     """
     encoding = _encoding(data, declared)
-    if encoding == "utf-8":
-        text = data.decode(encoding, "surrogateescape")
-        n_bad = sum(map(len, BAD_BYTES.findall(text)))
-        text = BAD_BYTES.sub("\ufffd", text)
-    else:
-        text = data.decode(encoding, "replace")
-        n_bad = text.count("\ufffd")
+    text = data.decode(encoding, "replace")
+    n_bad = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
     if "\0" in text:
         raise UnreadableError("is not text")
     metadata: dict[str, Any] = {}

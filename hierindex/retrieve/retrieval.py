@@ -39,7 +39,7 @@ from hierindex.store.filtering import with_known_keys
 from hierindex.store.filters import EVERY_ROW, Filters, Part
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
-from hierindex.text.characters import without_surrogates
+from hierindex.text.characters import paired
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -199,7 +199,7 @@ class Retrieval:
             If the embedding model cannot be reached or fails.
         """
         check_question(question)
-        question = without_surrogates(question)  # a shell passes on any byte
+        question = paired(question)  # a shell passes on any byte
         with named_errors(self.embed_model):
             return Question(question, self.embed_model.get_query_embedding(question))
 

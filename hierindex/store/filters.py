@@ -18,7 +18,7 @@ from hierindex.core.arguments import require
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError
 from hierindex.node import PREFIX
-from hierindex.text.characters import without_surrogates
+from hierindex.text.characters import paired
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -358,7 +358,7 @@ def _compared(key: str, wanted: Any, condition: str) -> Prefilter:
 
 
 def _is_unicode(value: Any) -> bool:
-    return isinstance(value, str) and value == without_surrogates(value)
+    return isinstance(value, str) and value == paired(value)
 
 
 def _string(value: str) -> str:

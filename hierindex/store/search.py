@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.filtering import Scope
-from hierindex.text.characters import searched, without_surrogates
+from hierindex.text.characters import paired, searched
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
@@ -206,7 +206,7 @@ def _words(text: str, **options: Any) -> Any:
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
-    return query(searched(without_surrogates(text), LITERALS), "words", **options)
+    return query(searched(paired(text), LITERALS), "words", **options)
 
 
 def _scored(rows: pa.Table, scores: "np.ndarray[Any, Any]") -> pa.Table:

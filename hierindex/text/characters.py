@@ -73,8 +73,3 @@ def searched(text: str, weight: int = 1) -> str:
     """
     words = ["x" + each.encode().hex() for each in LITERAL.findall(text)]
     return " ".join([folded(text), *words * weight])
-
-
-def without_surrogates(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
-    return text.encode("utf-8", "replace").decode()

@@ -73,6 +73,12 @@ def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_pa
 class TestAnIndex:
     """Built again and again in one folder."""
 
+    @pytest.fixture
+    def folder(self, folder):
+        for name in [*FILES][3:]:
+            (folder / name).unlink()
+        return folder
+
     def built(self, source, at, chunk_size=40, **options):
         options |= {"hierarchy": SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))}
         index = HierarchicalIndex.build(source, at, chunk_size=chunk_size, **options)

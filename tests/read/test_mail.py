@@ -328,10 +328,10 @@ XHTML = "application/xhtml+xml; charset=utf-8"
     ("inside", "text"),
     [
         (
-            [(HTML, "<title>T</title><frameset>"), (HTML, "<h1>Tea</h1>"), (HTML, "<p>One")],
+            [(HTML, "<frameset>"), (HTML, "<h1>Tea</h1>"), (HTML, "<p>One")],
             "Tea\n\nOne",
         ),
-        ([(HTML, "<p>One"), (PLAIN, "log"), (HTML, " "), (HTML, "<p>Two")], "One\n\nTwo"),
+        ([(HTML, "<p>One"), (PLAIN, "Or"), (HTML, " "), (HTML, "<p>Two")], "One\n\nOr\n\nTwo"),
         ([(XHTML, "<html><head><title>T</title></head><body><p>One</p></body></html>")], "One"),
         ([("text/css", "p {}"), (PLAIN, "One & two")], "One & two"),
     ],

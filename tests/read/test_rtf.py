@@ -79,10 +79,10 @@ def test_a_picture_in_two_formats_is_counted_once(read_one, rtf):
 
 @pytest.mark.parametrize("said", [r"\u-10179?\u-8704?", r"\u0?\u-10179?\u-8704?\u173?"])
 def test_headings_are_true_after_characters_of_two_parts(read_one, said):
-    rtf = rf"{{\info{{\title {said}}}}}{said}\par\outlinelevel0 Two {said}\par\pard Text}}"
+    rtf = rf"{{\info{{\title Of {said}}}}}{said}\par\outlinelevel0 Two {said}\par\pard Text}}"
     document = read_one("a.rtf", BEGIN + rtf)
     assert document.text == "😀\n\nTwo 😀\n\nText"
-    assert document.metadata["title"] == "😀"
+    assert document.metadata["title"] == "Of 😀"
     assert document.metadata["headings"] == [[1, "Two 😀", 3, ""]]
 
 

@@ -58,8 +58,7 @@ def test_chunks_and_sentences_know_their_pages(read_one, chunk_size):
 
 def test_pages_that_read_alike_are_told_apart(read_one):
     document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
-    splitter = PlacedSentenceSplitter(chunk_size=60, chunk_overlap=0)
-    pages = [page for page, _ in pages_of_spans(chunks_of([document], splitter))]
+    pages = [page for page, _ in pages_of_spans(chunks_of([document], by_words(60)))]
     assert pages == list(range(1, 41))
 
 

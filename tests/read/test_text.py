@@ -106,7 +106,7 @@ def test_a_bad_byte_does_not_change_the_encoding(read_one, at, bad):
     assert document.text.replace("\ufffd", "") == NOTES
     assert document.metadata["encoding"] == "utf_8"
     (said,) = document.metadata["left_out"]
-    assert said.startswith(f"{len(bad)} byte")
+    assert said.startswith("1 byte")
     assert said.endswith("not UTF-8")
 
 

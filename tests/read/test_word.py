@@ -18,9 +18,7 @@ from office_files import (
     zipped,
 )
 
-from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT
-from hierindex.read import word as reader
 
 SUPER = '<w:vertAlign w:val="superscript"/>'
 SUB = '<w:vertAlign w:val="subscript"/>'
@@ -103,16 +101,14 @@ def test_lists_start_restart_and_go_on_where_they_say(text_of):
     assert text == "1. a\n\nBetween.\n\n2. b\n7. c\n8. d\n9. e\n\nf"
 
 
-def test_levels_restart_below_those_above_unless_they_never_do(text_of):
+def test_levels_restart_below_those_above(text_of):
     parts = numbering(
-        ("upperRoman", "%1", ""),
-        ("decimal", "%1.%2", "<w:isLgl/>"),
-        ("lowerLetter", "%3)", '<w:lvlRestart w:val="0"/>'),
+        ("upperRoman", "%1", ""), ("decimal", "%1.%2", "<w:isLgl/>"), ("lowerLetter", "%3)", "")
     )
     levels = [0, 1, 2, 2, 0, 1, 2]
     text = text_of(*(item("x", level) for level in levels), parts=parts)
     numbers = [line.split()[0] for line in text.split("\n")]
-    assert numbers == ["I", "1.1", "a)", "b)", "II", "2.1", "c)"]
+    assert numbers == ["I", "1.1", "a)", "b)", "II", "2.1", "a)"]
 
 
 def test_styles_number_their_paragraphs(text_of):
@@ -423,9 +419,3 @@ def test_strict_files_are_read(read_one):
                 b"http://purl.oclc.org/ooxml/wordprocessingml/main",
             )
     assert read_one("a.docx", zipped(strict)).text == "# Rent\n\n1. Due."
-
-
-def test_many_merged_cells_are_skipped(read_one, monkeypatch):
-    monkeypatch.setattr(reader, "MAX_CELLS", 99)
-    with pytest.raises(SourceError, match="has more than 99 cells in tables"):
-        read_one("a.docx", word(grid(*[[cell("a", 50)]] * 2)))
