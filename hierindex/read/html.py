@@ -28,6 +28,7 @@ from hierindex.read.marks import (
     superscript,
 )
 from hierindex.read.tables import (
+    MAX_SPANNED,
     Cell,
     HtmlRow,
     set_texts,
@@ -51,6 +52,7 @@ ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # th
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 AROUND = f"word(s) {FURNITURE}"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
+INLINE = frozenset("a b code em i span strong".split())
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
@@ -200,6 +202,7 @@ class _Page:
         self._mark = ""  # the numbers of the list items that the next line begins
         self._rows: list[HtmlRow] = []  # of the open table
         self._row = HtmlRow(0, 0)
+        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
@@ -252,6 +255,8 @@ class _Page:
         if element.text:
             self._parts.append((element.text, around.link))
         for child, after in zip_longest(element, element[1:]):
+            if child.tag == "p" and after is not None and _explains(after):
+                child.tag, after.tag = "dt", "dd"
             self._read(child, around)
             if child.tail:
                 self._parts.append((child.tail, around.link))
@@ -306,7 +311,7 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            set_texts(self._rows)
+            self._room = set_texts(self._rows, self._room)
             self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
         self._rows, self._row = outer
 
@@ -360,6 +365,15 @@ _READ = {
     **dict.fromkeys(("td", "th"), _Page._read_cell),
 }
 """Readers of elements that are more than the text within."""
+
+
+def _explains(element: Any) -> bool:
+    """Return whether an element explains the paragraph before, as in manual pages by mandoc.
+
+    Else it is an example, which is in a block of its own.
+    """
+    starts_inline = (element.text or "").strip() or (len(element) and element[0].tag in INLINE)
+    return "Bd-indent" in element.get("class", "").split() and bool(starts_inline)
 
 
 def _anchor_of(element: Any) -> str:

@@ -203,7 +203,8 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     Lines are content unless they are known to be navigation. Two kinds of regions are checked
     further: headers, footers and asides, and text outside of `main` (or outside of `article`
     elements that have most of the text). Lines of links to other pages and notices are removed from
-    them. If only single words remain, the whole region is removed.
+    them. If only single words remain, or more than two thirds are notices, the whole region is
+    removed.
     """
     around = CHROME | CONTENTS | UNSEEN
     content = [line for line in lines if not line.inside & around]
@@ -218,8 +219,11 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
         part = [*group]
         if region is not None or inside != landmark:
-            part = [x for x in part if not (x.inside & LINKED or NOTICES.match(x.text))]
-            if not any(_says(line, top) for line in part):
+            unlinked = [x for x in part if not x.inside & LINKED]
+            part = [x for x in unlinked if not NOTICES.match(x.text)]
+            says = any(x.level or len(x.text) > PROSE for x in part)
+            are_notices = 3 * len(part) < len(unlinked) and not says
+            if are_notices or not any(_says(line, top) for line in part):
                 continue
             if inside != landmark and is_sure:
                 part = [x for x in part if x.level == top or _is_sentence(x.text)]

@@ -19,6 +19,7 @@ LONGEST_HEAD = 60  # characters, below another head
 Row = Sequence[str]
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 MAX_SPAN = 1000  # columns, as browsers have it
+MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
 
 
 class Merged(str):
@@ -180,14 +181,26 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
     return [*found, *lines[at:]]
 
 
-def set_texts(rows: Sequence[HtmlRow]) -> None:
-    """Set the columns and the texts of rows; the rows of a long table become records."""
-    _set_columns(rows)
+def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
+    """Set the columns and the texts of rows; the rows of a long table become records.
+
+    Parameters
+    ----------
+    rows : sequence of HtmlRow
+    room : int
+        Maximum number of characters that repeating cells of several columns or rows may add.
+
+    Returns
+    -------
+    int
+        The number of these characters that are left.
+    """
+    room = _set_columns(rows, room)
     data = [row for row in rows if row.columns]
     for row in data:
         row.text = _joined(row.columns)
     if any(row.has_blocks for row in rows):
-        return
+        return room
     head = list[HtmlRow]()
     for is_header, group in groupby(data, key=HtmlRow.is_header):
         below = [*group]
@@ -201,18 +214,24 @@ def set_texts(rows: Sequence[HtmlRow]) -> None:
                 texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
             for row, text in zip([*head, *below], texts, strict=False):
                 row.text = text
+    return room
 
 
-def _set_columns(rows: Sequence[HtmlRow]) -> None:
-    """Set the columns of rows, repeating cells that span several columns or rows."""
+def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
+    """Set the columns of rows, repeating cells that span several columns."""
     grid = [dict[int, str]() for _ in rows]  # texts by column
     for i, row in enumerate(rows):
         at, n_texts = 0, len([*filter(None, grid[i].values())])
         for cell in row.cells:
             while at in grid[i]:
                 at += 1
-            for spanned in grid[i : i + cell.n_rows]:
-                spanned |= dict.fromkeys(range(at, at + cell.n_columns), cell.text)
+            n_columns, n_rows = cell.n_columns, min(cell.n_rows, len(rows) - i)
+            added = (n_columns * n_rows - 1) * (len(cell.text) + 3) + (n_rows - 1) * at * 3
+            if added > room:
+                added, n_columns, n_rows = 0, 1, 1
+            room -= added
+            for spanned in grid[i : i + n_rows]:
+                spanned |= dict.fromkeys(range(at, at + n_columns), cell.text)
             n_texts += bool(cell.text)
         columns = [grid[i].get(at, "") for at in range(max(grid[i], default=-1) + 1)]
         while columns and not columns[-1]:
@@ -221,6 +240,7 @@ def _set_columns(rows: Sequence[HtmlRow]) -> None:
         is_data = (n_texts > 1 or is_group) and not row.has_blocks
         if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
             row.columns = columns
+    return room
 
 
 def _joined(columns: Sequence[str]) -> str:

@@ -170,6 +170,10 @@ def test_text_is_read_wherever_it_stands(read, html, text):
         ("<nav>To all pages</nav>", "3 words in menus, headers and footers"),
         ("<header><a href=/>The coast</a></header>", "2 words in menus, headers and footers"),
         ("<footer><p>© 2024 by us</p></footer>", "4 words in menus, headers and footers"),
+        ("<footer>© 2024 by us<br>This page is licensed under the BSD License.<br>"
+         "See <a href=/l>History and License</a> for more information.<br>We are a charity.<br>"
+         "<a href=/m>Please donate.</a><br><a href=/b>Found a bug</a>?</footer>",
+         "28 words in menus, headers and footers"),
         ("<div id=banner><a href=/get>Download the ebook</a></div>"
          "<ul class=docnav><li>The handbook</ul>", "5 words in menus, headers and footers"),
         ("<div class='box cookie-banner'>We use cookies</div>",
@@ -299,6 +303,10 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
     ("lists", "{}"): [
         ("<dl><dt>-q,\n <b>--quiet</b><dd><p>x</p><p>y</p><dt>-v:<dd>z</dl>w",
          "-q, --quiet: x\ny\n\n-v: z\n\nw"),
+        ("<p>-q<p>--quiet</p><div class=Bd-indent>x\n<p>y</div>"
+         "<p>-v</p><div class='Bd Bd-indent'><b>w</b></div>"
+         "<p>As in:</p><div class=Bd-indent><pre> z</pre></div>",
+         "-q\n\n--quiet: x\ny\n\n-v: w\n\nAs in:\n z"),
         ("x<dl><dt>-q<dt>--quiet,<dd>y<dt>f();<dd>z<dt>-w</dl>v",
          "x\n\n-q, --quiet: y\n\nf(): z\n\n-w\nv"),
         ("<dl><dt>How?<dd>So.<dt>f()<dd><pre>  x</pre></dl>", "How?\nSo.\n\nf()\n  x"),
@@ -383,6 +391,18 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
 )
 def test_a_page_is_read_as_the_text_of_its_content(read, around, html, text):
     assert read(around.format(html)).text == text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("<tr><td colspan=1000>x<td rowspan=60000>" + "y" * 90) * 9000,
+        f"<tr><td colspan=1000 rowspan=65000>{'x' * 2000}" + "<tr><td>y<td>z" * 900,
+        "<tr>" + "<td colspan=1000>" * 100 + "<td rowspan=1000>x" + "<tr><td>y" * 1000,
+    ],
+)
+def test_spans_do_not_multiply_a_page(read, rows):
+    assert len(read(f"<table>{rows}</table>").text) < 30_000_000
 
 
 @pytest.mark.parametrize(
