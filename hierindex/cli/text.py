@@ -18,6 +18,7 @@ from hierindex.text.display import (
     grounding_text,
     marks_of,
     notes_of,
+    unknown_of,
 )
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
@@ -162,7 +163,8 @@ def answered(answer: dict[str, Any], *, verbose: bool = False, streamed: bool = 
 
     If `verbose`, what was searched and found is added. A text that was `streamed` is left out.
     """
-    parts = ["", *notes_of(answer)] if streamed else [answer_text(answer, _bold)]
+    after_stream = ["", *filter(None, [unknown_of(answer)]), *notes_of(answer)]
+    parts = after_stream if streamed else [answer_text(answer, _bold)]
     if answer.get("cut_off"):
         parts.append("A higher --llm-completion-tokens allows a longer answer.")
     if (

@@ -43,9 +43,10 @@ NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all 
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
     r"(?<![\w-])--?[^\W\d][\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
 )
-PART_OF = re.compile(  # what parts with numbers as "3.2" are called, which their texts seldom say
-    r"\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+"
-    r"(?=\d+\.\d)|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
+ASKING = re.compile(  # what asks, and what parts as "3.2" are called, which texts seldom say
+    r"^\W*(?:please\s+)?(?:describe|explain|summari[sz]e)\b"
+    r"|\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+"
+    r"(?=\d)|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
     re.IGNORECASE,
 )
 HAN = r"\u3040-\u30ff\u3400-\u9fff"
@@ -82,7 +83,7 @@ class QuestionWords:
         """
         language = language_of(question)
         stemmer = stemmer_of(language)
-        every = words_of(PART_OF.sub(" ", question))
+        every = words_of(ASKING.sub(" ", question))
         asking = STOP_WORDS.get(language, frozenset())
         words = [
             word

@@ -35,7 +35,7 @@ from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import LITERAL, UNSPACED
-from hierindex.text.words import EVERY_STOP_WORD, WORD
+from hierindex.text.words import EVERY_STOP_WORD, UNTITLED, WORD
 
 ANSWER_TOKENS = 500
 MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
@@ -163,7 +163,8 @@ def _important(
     question: str, asked: QuestionWords, absent: Set[str], embedder: Embedder, scale: Scale
 ) -> frozenset[str]:
     """Return the stems without which a question would mean something else."""
-    words = [word for word in words_in(question) if asked.stem(word) in absent]
+    telling = (word for word in words_in(question) if word.lower() not in UNTITLED)
+    words = [word for word in telling if asked.stem(word) in absent]
     if not 0 < len(words) <= MOST_ABSENT:
         return frozenset()
     without = [re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question) for word in words]
@@ -316,6 +317,8 @@ class Extractive:
             before, after = listing_texts(question, listing, extracted.refused)
             text = f"{before}{said}{extracted.answer(refusal)}{after}".strip()
         passages, snapshot = extracted.passages, retrieved.snapshot
+        unknown = _not_there(question, snapshot, passages) if snapshot and not is_list else {}
+        told = {*words_in(" ".join(unknown)), *(listing.words if listing else ())}
         return Answer(
             answer=text,
             answer_kind="extractive",
@@ -327,8 +330,8 @@ class Extractive:
             score=extracted.score,
             best=extracted.best or None,
             refused=extracted.refused,
-            missing=[w for w in extracted.missing if listing is None or w not in listing.words],
-            unknown=_not_there(question, snapshot, passages) if snapshot and not is_list else {},
+            missing=[word for word in extracted.missing if word not in told],
+            unknown=unknown,
             listing=listing,
             passages=passages,
         )

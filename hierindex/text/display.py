@@ -220,7 +220,7 @@ def parts_of(answer: Json) -> list[Part]:
     text, parts = answer["answer"], list[Part]()
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
-        text = "".join([first, _unknown(answer), *listing])
+        text = BETWEEN.join([" ".join(filter(None, [first, unknown_of(answer)])), *listing])
     is_shown = answer["answer_kind"] == "extractive" and not answer["refused"]
     shown = _shown if is_shown else str
     if quoted := _quoted(answer):
@@ -228,12 +228,14 @@ def parts_of(answer: Json) -> list[Part]:
         best = (shown(passage["best"]) for passage in answer["passages"])
         texts = (_labelled(shown(_text(each)), n) for n, each in enumerate(answer["passages"], 1))
         parts = [Part(shown(before)), *map(Part, texts, _once(answer), best)]
+    if not answer["refused"]:
+        parts.insert(0, Part(unknown_of(answer)))
     parts.append(Part(shown(text), best="" if quoted else shown(answer.get("best") or "")))
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
 def notes_of(answer: Json) -> list[str]:
-    """Return notes to show after the text: other positions, missing words, unknown documents."""
+    """Return notes to show after the text: other positions and missing words."""
     notes = list[str]()
     if answer.get("cut_off"):
         notes.append("The answer is cut off at the model's limit of tokens.")
@@ -250,18 +252,16 @@ def notes_of(answer: Json) -> list[str]:
         of_summaries = any(source["level"] for source in answer["sources"])
         where = " in the summaries searched" if of_summaries else ""
         notes.append(f"Not found{where}: {', '.join(missing)}")
-    if not answer["refused"]:
-        notes.append(_unknown(answer).strip())
     return [*filter(None, notes)]
 
 
-def _unknown(answer: Json) -> str:
+def unknown_of(answer: Json) -> str:
     """Return sentences on documents named by a question that are not in the index."""
     said = list[str]()
     for name, similar in (answer.get("unknown") or {}).items():
         near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
-        said.append(f" The index holds no document {name!r}{near}.")
-    return "".join(said)
+        said.append(f"The index holds no document {name!r}{near}.")
+    return " ".join(said)
 
 
 def counted(n: int, noun: str) -> str:
