@@ -205,7 +205,7 @@ def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
     scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
     if words:
         return having(scope, words)
-    return scope.rows(search.snapshot.select(*scope.columns, where=scope.where))
+    return search.snapshot.select(*scope.columns, where=scope.where)
 
 
 def _numbers(chunks: "pa.Table") -> Counter[str]:

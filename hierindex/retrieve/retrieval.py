@@ -36,7 +36,7 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import EVERY_ROW, Filters, Part
+from hierindex.store.filters import Filters, Part
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
@@ -286,8 +286,7 @@ class Retrieval:
                 return best_of_documents(search, n, n_documents=self.n_documents or N_DOCUMENTS)
             case "collapsed":
                 return search.best(n)
-        cut = cut_of(search.snapshot, self.levels or (0,))
-        return search.best(n, cut.filters, highest_of=cut.highest_of)
+        return search.best(n, cut_of(search.snapshot, self.levels or (0,)))
 
 
 KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
@@ -381,9 +380,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
     if levels and files:  # summaries of groups are of no single document
-        cut = cut_of(search.snapshot, levels)
-        own = Filters((cut.filters, of_documents(files)))
-        files = files if search.snapshot.ids(own, EVERY_ROW, highest_of=cut.highest_of) else ()
+        own = Filters((cut_of(search.snapshot, levels), of_documents(files)))
+        files = files if search.snapshot.ids(own) else ()
     if levels and not files:
         return Choice()
     of = f" of {shortened(files)}, which the question names," if files else ""

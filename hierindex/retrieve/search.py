@@ -59,15 +59,12 @@ class Search:
         n: int,
         *within: Part,
         among: Sequence[str] | None = None,
-        highest_of: frozenset[str] | None = None,
     ) -> list[Found]:
         """Return at most n nodes, best first, that pass the filters and are in all given parts.
 
         In context, nodes with the same text count as one.
 
-        `among` restricts the search to the nodes with these ids. `highest_of` restricts it to
-        chunks and to the summaries with these ids, without those that have a parent among these
-        summaries.
+        `among` restricts the search to the nodes with these ids.
         """
         in_context = self.by == "context"
         if not self.snapshot.exists or (among is not None and not among):
@@ -76,7 +73,6 @@ class Search:
             self.filters_within(*within),
             among,
             partial_summaries=self.partial_summaries,
-            highest_of=highest_of,
             columns=COLUMNS if in_context else NODE_COLUMNS,
         )
         if in_context:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from hierindex.errors import InputError, NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT = 10  # cached results of filters
-HIGHEST_BY = ["id", "level", "parent_ids"]  # columns that `Scope.rows` reads
 MOST_LISTED = 20
 
 CONTAINED: Op = "text_match_insensitive"
@@ -70,32 +67,19 @@ class Scope:
         A snapshot whose table exists.
     where : Prefilter
         The condition that these rows meet.
-    columns : tuple of str
+    columns : sequence of str
         Columns to return.
-    highest_of : set of str, optional
-        Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
     """
 
     snapshot: "Snapshot"
     where: Prefilter
-    columns: tuple[str, ...]
-    highest_of: frozenset[str] | None = None
+    columns: Sequence[str]
 
-    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
-        """Return a LanceDB search restricted to the rows that meet the condition."""
-        search = self.snapshot.require().search(sought).with_row_id(True)
-        return self.where.narrow(search)
-
-    def rows(self, rows: pa.Table) -> pa.Table:
-        """Return the rows that pass `highest_of`."""
-        of = self.highest_of
-        if of is None:
-            return rows
-        passes = [
-            (row["level"] == 0 or row["id"] in of) and of.isdisjoint(row["parent_ids"])
-            for row in rows.select(HIGHEST_BY).to_pylist()
-        ]
-        return rows.filter(pa.array(passes, pa.bool_()))
+    def search(self, sought: "list[float] | MatchQuery | None", n_rows: int, *scores: str) -> Any:
+        """Return a LanceDB search for the best of the rows that meet the condition."""
+        search = self.where.narrow(self.snapshot.require().search(sought).with_row_id(True))
+        limit = min(n_rows, 1 + self.snapshot.n_rows())
+        return search.select([*self.columns, *scores]).limit(limit)
 
 
 def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Prefilter:

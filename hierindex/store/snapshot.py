@@ -18,7 +18,7 @@ from hierindex.core.identity import wholes
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
-from hierindex.store.filtering import HIGHEST_BY, Scope, passing
+from hierindex.store.filtering import Scope, passing
 from hierindex.store.filters import (
     CHUNKS,
     END_CHUNKS,
@@ -321,18 +321,16 @@ class Snapshot:
         *,
         where: Prefilter = EVERY_ROW,
         partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
         """Return the rows that pass filters, have one of the ids and meet a condition, if given.
 
-        See `Scope` for `highest_of`. The table must exist.
+        The table must exist.
         """
         where &= passing(self, filters, partial=partial_summaries)
         if node_ids is not None:
             where &= by_ids(node_ids)
-        read = () if highest_of is None else HIGHEST_BY
-        return Scope(self, where, tuple(dict.fromkeys((*columns, *read))), highest_of)
+        return Scope(self, where, columns)
 
     def nodes(
         self,
@@ -357,11 +355,11 @@ class Snapshot:
         if not self.exists:
             return []
         scope = self.scope(filters, node_ids, columns=columns, **options)
-        table = scope.rows(self.select(*scope.columns, where=scope.where))
-        by_id = {row["id"]: row for row in table.to_pylist()}
+        found = self.select(*columns, where=scope.where).to_pylist()
+        by_id = {row["id"]: row for row in found}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    def ids(self, filters: Filters, where: Prefilter, **options: Any) -> list[str]:
+    def ids(self, filters: Filters, where: Prefilter = EVERY_ROW, **options: Any) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition; see `rows`."""
         found = self.rows(None, filters, where=where, columns=["id"], **options)
         return [row["id"] for row in found]
