@@ -25,6 +25,7 @@ FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
 PREPARE = """
 PRAGMA journal_mode = WAL;  -- concurrent readers and one writer
+PRAGMA synchronous = NORMAL;  -- a power cut may lose the last values, a killed process none
 PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS of ON cache (of);
@@ -68,19 +69,16 @@ class Cache:
         found = self._attempt(lambda connection: connection.execute(query, asked).fetchall())
         return dict(found or ())
 
-    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
-        """Store entries, replacing those with the same keys.
-
-        Costly entries are on disk when this returns. Others may be lost in a power cut, until the
-        next costly ones are stored.
-        """
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Store entries, replacing those with the same keys."""
         insert = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
-        self._write(insert, entries, synchronous="FULL" if is_costly else "NORMAL")
+        self._attempt(lambda connection: connection.executemany(insert, entries))
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
         update = "UPDATE cache SET of = ?1 WHERE key = ?2 AND of IS NOT ?1"
-        self._write(update, ((of, key) for key in keys))
+        rows = [(of, key) for key in keys]
+        self._attempt(lambda connection: connection.executemany(update, rows))
 
     def close(self) -> None:
         """Close the file once no thread uses it."""
@@ -88,37 +86,24 @@ class Cache:
             if self._connection is not None:
                 self._connection.close()
 
-    def _write(
-        self, statement: str, rows: Iterable[tuple[Any, ...]], synchronous: str = "NORMAL"
-    ) -> None:
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(f"PRAGMA synchronous = {synchronous}")
-            connection.executemany(statement, rows)
-
-        self._attempt(write)
-
     def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Run a function in a transaction; log a failure of SQLite or the file system."""
-        try:
-            return self._transaction(run)
-        except (sqlite3.DatabaseError, OSError) as error:
-            logger.warning("Results are not cached for later builds: %s.", error)
-            return None
-
-    def _transaction(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Commit the statements of a function and return its result; None without a file.
+        """Run a function in a transaction; return None without a file, or if it fails.
 
         Reads are in a transaction as well, because SQLite refuses a write after a read whose
         snapshot is older than another process's write.
         """
         with self._lock:
-            file, self._file = self._file, None  # not tried again if it cannot be opened
-            if file is None:
+            if self._file is None:
                 return None
-            self._connection = self._connection or _connected(file)
-            self._file = file
-            with self._connection:
-                return run(self._connection)
+            try:
+                self._connection = self._connection or _connected(self._file)
+                with self._connection:
+                    return run(self._connection)
+            except (sqlite3.DatabaseError, OSError) as error:
+                logger.warning("Results are not cached for later builds: %s.", error)
+                if self._connection is None:  # it cannot be opened, and is not tried again
+                    self._file = None
+                return None
 
 
 def open_cache(uri: str) -> "closing[Cache]":
@@ -250,8 +235,7 @@ class Texts:
 
     def keep(self, key: str, text: str) -> None:
         """Store a completion."""
-        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
-        self.cache.keep([entry], is_costly=True)
+        self.cache.keep([Entry(key, text.encode("utf-8", "surrogatepass"))])  # lone ones occur
 
     def assign(self, keys: Sequence[str], summary: str) -> None:
         """Record which completions a summary was made of, so that they are deleted with it."""
@@ -265,11 +249,8 @@ class Texts:
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
         self.cache.keep(
-            (
-                Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
-                for key, summary in summaries.items()
-            ),
-            is_costly=True,
+            Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
+            for key, summary in summaries.items()
         )
 
 
@@ -280,14 +261,9 @@ class Readings:
     cache: Cache
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if it is missing or damaged."""
+        """Return the value under a key, or None."""
         found = self.cache.recall([key]).get(key)
-        if found is None:
-            return None
-        try:
-            return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
-        except (zlib.error, ValueError, TypeError):
-            return None
+        return found and json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value."""

@@ -47,8 +47,6 @@ PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
-TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
-"""Templates of a node, and their fields."""
 
 
 def from_text_node(node: BaseNode) -> Node:
@@ -95,15 +93,15 @@ def chunk_of(node: BaseNode) -> Node:
     Raises
     ------
     InputError
-        If the node is not a text node, is a summary, has a template that cannot be formatted, or
-        uses a metadata key of hierindex; the message names the node.
+        If the node is not a text node, is a summary, or uses a metadata key of hierindex; the
+        message names the node.
     """
     if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
         raise InputError(
             f"A hierarchy needs text nodes, but node {node.node_id} is {type(node).__name__}; "
             "remove it."
         )
-    check_text_node(node)
+    check_keys(node)
     chunk = from_text_node(node)
     if chunk.level > 0:
         raise InputError(
@@ -147,23 +145,14 @@ def to_text_node(node: Node) -> TextNode:
     )
 
 
-def check_text_node(node: BaseNode) -> None:
-    """Raise InputError if a node has a reserved metadata key or an invalid template."""
+def check_keys(node: BaseNode) -> None:
+    """Raise InputError if a node has a metadata key that is reserved for hierindex."""
     taken = {key for key in node.metadata if key == DETAILS or key.startswith(PREFIX)}
     if taken := taken - {*record_keys(node.metadata)}:
         raise InputError(
             f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
             "rename it."
         )
-    for name, fields in TEMPLATES.items():
-        template = getattr(node, name, "")
-        try:
-            template.format(**dict.fromkeys(fields, "text"))
-        except (ValueError, LookupError, AttributeError) as error:
-            raise InputError(
-                f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
-                f"{{{'} and {'.join(fields)}}}, and double all other braces."
-            ) from error
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:

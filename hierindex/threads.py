@@ -3,15 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, as_completed, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import partial, wraps
 from math import inf
 from threading import Event, Lock, Thread
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 A_MOMENT = 0.05  # seconds between checks whether a function was abandoned
@@ -115,6 +116,19 @@ async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) 
             return result.result()
         finally:
             result.cancel()
+
+
+def threaded(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return an async method that runs a method in a thread, see `in_daemon_thread`."""
+
+    @wraps(method)
+    async def awaited(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await in_daemon_thread(partial(method, self, *args, **kwargs))
+
+    awaited.__doc__ = f"Run `{method.__name__}` in a thread."
+    return awaited
 
 
 @contextmanager

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.arguments import require
 from hierindex.core.identity import hash_text
-from hierindex.errors import InputError
 from hierindex.node import PREFIX
 from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
-MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 COLUMNS = tuple(TYPE_OF)
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
@@ -64,7 +62,7 @@ class Filters:
         Raises
         ------
         InputError
-            If they are of another type, or nested deeper than LanceDB can parse.
+            If they are of another type.
         """
         if not given:
             return None
@@ -74,14 +72,9 @@ class Filters:
         return given if isinstance(given, cls) else cls._of(given)
 
     @classmethod
-    def _of(cls, given: Any, depth: int = 1) -> "Filters":
-        if depth > MOST_DEEP:
-            raise InputError(
-                f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
-                "condition into one MetadataFilters."
-            )
+    def _of(cls, given: Any) -> "Filters":
         filters = tuple(
-            cls._of(each, depth + 1)
+            cls._of(each)
             if hasattr(each, "filters")
             else Filter(each.key, each.value, each.operator.value)
             for each in given.filters

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence, Set
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -29,8 +28,8 @@ from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.text_node import check_text_node, from_text_node, to_text_node
-from hierindex.threads import in_daemon_thread
+from hierindex.text_node import check_keys, from_text_node, to_text_node
+from hierindex.threads import threaded
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
@@ -197,7 +196,7 @@ class HierarchyStore(BasePydanticVectorStore):
             If another version of hierindex wrote the table.
         """
         for node in nodes:
-            check_text_node(node)
+            check_keys(node)
         added = [*map(from_text_node, nodes)]
         if added:
             with self._table.writing("add", None):
@@ -309,40 +308,12 @@ class HierarchyStore(BasePydanticVectorStore):
             ids=rows["id"].to_pylist(),
         )
 
-    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Run `add` in a thread."""
-        return await in_daemon_thread(partial(self.add, nodes, **kwargs))
-
-    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Run `delete` in a thread."""
-        await in_daemon_thread(partial(self.delete, ref_doc_id, **delete_kwargs))
-
-    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
-        self,
-        /,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **options: bool,
-    ) -> int:
-        """Run `delete_nodes` in a thread."""
-        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
-
-    async def aclear(self) -> None:
-        """Run `clear` in a thread."""
-        await in_daemon_thread(self.clear)
-
-    async def aget_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **kwargs: Any,
-    ) -> list[BaseNode]:
-        """Run `get_nodes` in a thread."""
-        return await in_daemon_thread(partial(self.get_nodes, node_ids, filters, **kwargs))
-
-    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """Run `query` in a thread."""
-        return await in_daemon_thread(partial(self.query, query, **kwargs))
+    async_add = threaded(add)  # type: ignore[arg-type]  # no options
+    adelete = threaded(delete)  # type: ignore[arg-type]  # no options
+    adelete_nodes = threaded(delete_nodes)  # type: ignore[arg-type]  # returns a number
+    aclear = threaded(clear)
+    aget_nodes = threaded(get_nodes)
+    aquery = threaded(query)
 
     def _found(
         self,

@@ -20,7 +20,7 @@ from store.oracle import Oracle, holds, passing, seen
 from hierindex import HierarchyStore, Node
 from hierindex.errors import InputError
 from hierindex.store import search
-from hierindex.store.filters import MOST_DEEP, OF_NODE, OURS, TYPE_OF, Filters, prefilter
+from hierindex.store.filters import OF_NODE, OURS, TYPE_OF, Filters, prefilter
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 
@@ -387,18 +387,6 @@ def test_ids_documents_and_filters_of_a_query_all_hold(store):
 def test_a_query_without_filters(store, asked):
     assert found(store, **asked) == {node.node_id for node in NODES}
     assert len(store.get_nodes(filters=asked.get("filters"))) == len(NODES)
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize("join", [all_of, any_of, not_])
-def test_deeply_nested_filters(tmp_path, join):
-    store, nested = HierarchyStore(tmp_path), f("author", "Ada")
-    store.add([TextNode(text="a", embedding=[1.0], metadata={"author": "Ada"})])
-    for _ in range(MOST_DEEP):
-        nested = join(nested, f("author", 0))
-    assert len(store.get_nodes(filters=nested)) <= 1
-    with pytest.raises(InputError, match=f"nested more than {MOST_DEEP} deep"):
-        store.get_nodes(filters=join(nested))
 
 
 @pytest.mark.parametrize("key", [*OURS, "hierindex_mine"])
