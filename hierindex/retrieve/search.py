@@ -1,7 +1,6 @@
 """A question and a snapshot: searches of the whole tree or of parts of it."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
@@ -18,11 +17,11 @@ from hierindex.core.ranking import (
     places_of,
     reading_order,
 )
-from hierindex.node import PREFIX, Found, Span
+from hierindex.node import PREFIX, Found, Node, Span
 from hierindex.store.filtering import Scope
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
-from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
-from hierindex.store.search import DEPTH, ROW, fused, matching, nearest, united
+from hierindex.store.rows import NODE_COLUMNS, to_nodes
+from hierindex.store.search import DEPTH, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import UNSPACED
 from hierindex.text.words import is_foreign, known_language, without_question_words
@@ -39,7 +38,6 @@ SHARE_ACROSS = 0.8  # of vectors, if the text is in another language; tests/benc
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = ("id", "record", "metadata", "text_hash", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -73,7 +71,7 @@ class Search:
             self.filters_within(*within),
             among,
             partial_summaries=self.partial_summaries,
-            columns=COLUMNS if in_context else NODE_COLUMNS,
+            columns=(*NODE_COLUMNS, "vector") if in_context else NODE_COLUMNS,
         )
         if in_context:
             return self._in_context(n, scope)
@@ -101,23 +99,22 @@ class Search:
         )
         by_meaning, by_words = each(searches, 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
-        rows = united(by_meaning, by_words, columns=(*COLUMNS, ROW))
-        question = np.asarray(self.embedding)
-        ranked = rank_in_context(rows, question, lexical, self._shares(rows))
-        hashes = dict(zip(rows["id"].to_pylist(), rows["text_hash"].to_pylist(), strict=True))
-        _, first = np.unique([hashes[node_id] for node_id, _ in ranked], return_index=True)
-        ranked = ranked[: max(np.sort(first)[:n], default=-1) + 1]
-        row = dict(zip(rows["id"].to_pylist(), rows[ROW].to_pylist(), strict=True))
-        found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
-        nodes = {node.id: node for node in to_nodes(found)}
-        return [Found(nodes[node_id], score) for node_id, score in ranked]
+        rows = united(by_meaning, by_words, columns=scope.columns)
+        if not rows.num_rows:
+            return []
+        cosine = cosines(np.stack(rows["vector"].to_numpy()), np.asarray(self.embedding))
+        nodes = to_nodes(rows.drop_columns(["vector"]))
+        words = np.array([lexical.get(node.id, 0.0) for node in nodes])
+        ranked = ranked_in_context(nodes, blended(cosine, words, self._shares(nodes)))
+        first = {node.text: i for i, (node, _) in reversed([*enumerate(ranked)])}
+        return ranked[: sorted(first.values())[:n][-1] + 1]
 
-    def _shares(self, rows: "pa.Table") -> Floats1d:
-        """Return the weight of the vectors for each row: high if its words mean little."""
+    def _shares(self, nodes: Sequence[Node]) -> Floats1d:
+        """Return the weight of the vectors for each node: high if its words mean little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         language = known_language(self.question)
-        known = [json.loads(metadata) for metadata in rows["metadata"].to_pylist()]
-        return np.where([is_foreign(each, language) for each in known], SHARE_ACROSS, share)
+        foreign = [is_foreign(node.metadata, language) for node in nodes]
+        return np.where(foreign, SHARE_ACROSS, share)
 
 
 def is_name(question: str) -> bool:
@@ -152,30 +149,21 @@ def of_documents(documents: Sequence[str]) -> Filter:
     return Filter(DOCUMENTS, list(documents), "any")
 
 
-def rank_in_context(
-    rows: "pa.Table",
-    question: Floats1d,
-    lexical: Mapping[str, float],
-    share: float | Floats1d = DENSE_SHARE,
-) -> list[tuple[str, float]]:
-    """Rank the nodes found by searches by their scores in context.
+def ranked_in_context(nodes: Sequence[Node], own: Floats1d) -> list[Found]:
+    """Rank distinct nodes of one level by their scores in context.
 
     Parameters
     ----------
-    rows : Table
-        `COLUMNS` of distinct nodes of one level.
-    question : (n_dims,) floats
-    lexical : mapping of str to float
-        Lexical scores by id; a missing node has a score of 0.
-    share : float or (n_rows,) floats in [0, 1]
-        Weight of the vectors, see `blended`.
+    nodes : sequence of Node
+    own : (n_nodes,) floats
+        The score of each node alone, see `blended`.
 
     Returns
     -------
-    list[(str, float)]
-        Ids and scores, best first; ties stay in the order of the rows. Scores are standard
-        deviations above the mean of all nodes, see `hierindex.core.ranking`. Of more than 500
-        nodes, the best are ranked in context and the others follow by their own scores.
+    list[Found]
+        Best first; ties stay in the order of the nodes. Scores are standard deviations above the
+        mean of all nodes, see `hierindex.core.ranking`. Of more than 500 nodes, the best are ranked
+        in context and the others follow by their own scores.
 
     Notes
     -----
@@ -183,18 +171,11 @@ def rank_in_context(
     or has no known position, has no neighbours. Adding neighbours that no search found, or the
     scores of the summaries above, does not improve the ranking.
     """
-    if not rows.num_rows:
-        return []
-    ids = rows["id"].to_pylist()
-    quotes = [quotes_in(record) for record in rows["record"].to_pylist()]
-    spans = [[source for quote in of for source in quote.sources] for of in quotes]
-    document, start, end = _places([*map(_span, spans)])
-    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
-    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]), share)
+    document, start, end = _places([_span(node.citations) for node in nodes])
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
     K = nearness(document[near], start[near], end[near])
     scores[near] = in_context(own[near], document[near], K)  # not below their own scores
-    return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+    return [Found(nodes[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
 def in_reading_order(found: Sequence[Found]) -> list[int]:

@@ -77,7 +77,7 @@ class Scope:
 
     def search(self, sought: "list[float] | MatchQuery | None", n_rows: int, *scores: str) -> Any:
         """Return a LanceDB search for the best of the rows that meet the condition."""
-        search = self.where.narrow(self.snapshot.require().search(sought).with_row_id(True))
+        search = self.where.narrow(self.snapshot.require().search(sought))
         limit = min(n_rows, 1 + self.snapshot.n_rows())
         return search.select([*self.columns, *scores]).limit(limit)
 

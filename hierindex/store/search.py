@@ -31,7 +31,6 @@ UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a te
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 ALPHA = 0.5  # share of the vectors in fused scores
-ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
 LITERALS = 3  # weight of "-k" and "3.2" in a question, which mostly asks about them
 
 

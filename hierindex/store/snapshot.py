@@ -163,12 +163,6 @@ class Snapshot:
         if self._schema is not None:
             check_dimension(self._schema, n_dims, "the question has")
 
-    def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
-        """Return columns of some or all nodes; empty if the table does not exist."""
-        where = EVERY_ROW if node_ids is None else by_ids(node_ids)
-        columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
-        return columns
-
     def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
@@ -222,14 +216,6 @@ class Snapshot:
         """
         with self.reading():
             return query.to_arrow()
-
-    def taken(self, row_ids: list[int], columns: Sequence[str]) -> pa.Table:
-        """Return columns of rows that a search has found, by their row ids, in any order.
-
-        This takes half the time of a search by the nodes' ids.
-        """
-        with self.reading():
-            return self.require().take_row_ids(row_ids).select([*columns]).to_arrow()
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -156,7 +156,7 @@ class Read(Endpoint):
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
         if what.node:
-            ((title,),) = snapshot.columns("title", node_ids=[what.node]).values()
+            title = snapshot.rows([what.node], columns=("id", "title"))[0]["title"]
         return {
             **_part("read", snapshot, end, total, step),
             "id": what.node or self.name,
