@@ -7,10 +7,8 @@ from typing import Literal, get_args
 
 from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
-from hierindex.node import PREFIX, SECTION, SECTIONS, shared_section
-from hierindex.retrieve.search import cuts
-from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filter, Filters, having
+from hierindex.node import SECTION, SECTIONS, shared_section
+from hierindex.store.filters import WHOLE, Prefilter, any_of, at_cut, by_ids, having
 from hierindex.store.snapshot import Snapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]
@@ -69,7 +67,7 @@ def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     LevelError
         If the tree does not have the level.
     """
-    return frozenset(snapshot.ids(cut_of(snapshot, levels_of(level))))
+    return frozenset(snapshot.ids(None, cut_of(snapshot, levels_of(level))))
 
 
 def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
@@ -88,8 +86,8 @@ def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
     return found
 
 
-def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Filters:
-    """Return a filter for the nodes of these levels.
+def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Prefilter:
+    """Return the condition that a node belongs to one of these levels.
 
     Raises
     ------
@@ -97,7 +95,7 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Filters:
         If there is a tree and it lacks one of the levels.
     """
     if not snapshot.exists or ACROSS.isdisjoint(levels):
-        return cuts(numbers(snapshot, levels))
+        return any_of([*map(at_cut, numbers(snapshot, levels))])
     if "documents" in levels:
         documents, lacking = documents_lacking_a_node(snapshot)
         if lacking:
@@ -106,14 +104,14 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Filters:
                 f"{documents} lack; build with method semantic or document, or use "
                 f"{_others(snapshot)}."
             )
-        return Filters((WHOLE,))
+        return WHOLE
     of_sections = nodes_of_sections(snapshot)
     if of_sections is None:
         raise LevelError(
             "level 'sections' needs documents with headings, and no chunk of the index is in a "
             f"section; use {_others(snapshot)}."
         )
-    return Filters((Filter(f"{PREFIX}id", of_sections, "in"),))
+    return by_ids(of_sections)
 
 
 def _others(snapshot: Snapshot) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.identity import name_of
 from hierindex.retrieve.named import NAMES, ORDINARY, titles_of_documents
-from hierindex.retrieve.search import Search, cuts
+from hierindex.retrieve.search import Search
+from hierindex.store.filters import CHUNKS
 from hierindex.store.search import having
 from hierindex.text.display import counted
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
@@ -202,7 +203,7 @@ def _documents_without(search: Search, words: Sequence[str]) -> Listing:
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
     """Return the chunks that pass the filters and contain all words."""
-    scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
+    scope = search.snapshot.scope(search.filters, CHUNKS, columns=("documents",))
     if words:
         return having(scope, words)
     return search.snapshot.select(*scope.columns, where=scope.where)

@@ -18,7 +18,7 @@ from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.search import Search
 from hierindex.retrieve.selection import first_place, without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
-from hierindex.store.filters import Filters, Prefilter, of_documents
+from hierindex.store.filters import Prefilter, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, CountTokens, joined
@@ -36,7 +36,7 @@ def outline(
     budget: int,
     *,
     of: Sequence[str] | None = None,
-    at: Filters | None = None,
+    at: Prefilter | None = None,
     most: int | None = None,
     question: bool = False,
     whole: bool = False,
@@ -54,8 +54,8 @@ def outline(
         Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Only nodes with text
         of these documents alone, these nodes, and nodes under them are used. By default the whole
         index.
-    at : Filters, optional
-        Select only nodes of these levels, see `cut_of`.
+    at : Prefilter, optional
+        Select only nodes that meet this condition.
     most : int, optional
         Maximum number of parts; never more than one for every 20 tokens of the budget.
     question : bool
@@ -106,7 +106,7 @@ def outline(
         if text.any():
             share = forest.summed(text) / text.sum()
     if at is not None:
-        may &= is_in(tree.ids, snapshot.ids(at, where))
+        may &= is_in(tree.ids, snapshot.ids(None, at & where))
     document = forest.highest(tree.is_whole & may)
     groups = document == -1
     if whole and len(np.unique(document[~groups])) > 1:

@@ -23,7 +23,7 @@ from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numb
 from hierindex.retrieve.listing import Listing, asked_of, listing, shortened
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.search import BY, By, Search, of_documents
+from hierindex.retrieve.search import BY, By, Search
 from hierindex.retrieve.selection import (
     all_of_documents,
     best_of_documents,
@@ -36,7 +36,7 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters, Part
+from hierindex.store.filters import Filters, Part, combined, on_documents
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
@@ -178,8 +178,7 @@ class Retrieval:
         narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
         if also is not None:
-            both = tuple(filters for filters in (self._filters, also) if filters)
-            narrow.filters = narrow._filters = Filters(both)
+            narrow.filters = narrow._filters = combined(self._filters, also)
         return narrow
 
     def others(self) -> Self:
@@ -218,13 +217,13 @@ class Retrieval:
         if self._others and not documents:
             return Retrieved(question, snapshot, [], why)
         if documents:
-            part: Part = of_documents(documents)
+            part: Part = on_documents(documents)
             if self._others:
                 passes = " that passes the filters" if self._filters else ""
                 nothing = f"Nothing in {shortened(documents)}{passes} answers this"
                 why = f"{_searched(self.levels)}{OF_OTHERS}{nothing}"
                 part = Filters((part,), "not")
-            search = replace(search, filters=search.filters_within(part))
+            search = replace(search, filters=combined(part, search.filters))
         found = self._found(search)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]
@@ -380,8 +379,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
     if levels and files:  # summaries of groups are of no single document
-        own = Filters((cut_of(search.snapshot, levels), of_documents(files)))
-        files = files if search.snapshot.ids(own) else ()
+        own, cut = Filters((on_documents(files),)), cut_of(search.snapshot, levels)
+        files = files if search.snapshot.ids(own, cut) else ()
     if levels and not files:
         return Choice()
     of = f" of {shortened(files)}, which the question names," if files else ""

@@ -1,13 +1,13 @@
 """A question and a snapshot: searches of the whole tree or of parts of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from hierindex.core.arguments import Floats1d, Ints1d
+from hierindex.core.arguments import Floats1d
 from hierindex.core.ranking import (
     DENSE_SHARE,
     blended,
@@ -17,9 +17,9 @@ from hierindex.core.ranking import (
     places_of,
     reading_order,
 )
-from hierindex.node import PREFIX, Found, Node, Span
+from hierindex.node import Found, Node, Span
 from hierindex.store.filtering import Scope
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
+from hierindex.store.filters import EVERY_ROW, Filters, Prefilter
 from hierindex.store.rows import NODE_COLUMNS, to_nodes
 from hierindex.store.search import DEPTH, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
@@ -36,8 +36,6 @@ CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find n
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
 SHARE_ACROSS = 0.8  # of vectors, if the text is in another language; tests/benchmarks/languages.py
 LONGEST_NAME = 5  # words, or characters in a script without blanks
-
-LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -52,24 +50,17 @@ class Search:
     filters: Filters | None = None
     partial_summaries: bool = False
 
-    def best(
-        self,
-        n: int,
-        *within: Part,
-        among: Sequence[str] | None = None,
-    ) -> list[Found]:
-        """Return at most n nodes, best first, that pass the filters and are in all given parts.
+    def best(self, n: int, where: Prefilter = EVERY_ROW) -> list[Found]:
+        """Return at most n nodes, best first, that pass the filters and meet a condition.
 
         In context, nodes with the same text count as one.
-
-        `among` restricts the search to the nodes with these ids.
         """
         in_context = self.by == "context"
-        if not self.snapshot.exists or (among is not None and not among):
+        if not self.snapshot.exists:
             return []
         scope = self.snapshot.scope(
-            self.filters_within(*within),
-            among,
+            self.filters,
+            where,
             partial_summaries=self.partial_summaries,
             columns=(*NODE_COLUMNS, "vector") if in_context else NODE_COLUMNS,
         )
@@ -77,11 +68,6 @@ class Search:
             return self._in_context(n, scope)
         rows = self._rows(n, scope)
         return list(map(Found, to_nodes(rows), rows["score"].to_pylist()))
-
-    def filters_within(self, *parts: Part) -> Filters | None:
-        """Combine the filters of the question with restrictions to parts of the tree."""
-        filters = (*parts, *([] if self.filters is None else [self.filters]))
-        return Filters(filters) if filters else None
 
     def _rows(self, n: int, scope: Scope) -> "pa.Table":
         if self.by == "text":
@@ -132,23 +118,6 @@ def is_name(question: str) -> bool:
     return len(words) == 1 or (capital and len(words) in range(2, LONGEST_NAME + 1))
 
 
-def cuts(levels: Iterable[int]) -> Filters:
-    """Return a filter for the nodes of these levels, including nodes that passed up to them."""
-    return Filters(tuple(map(_cut, levels)), "or")
-
-
-def _cut(level: int) -> Part:
-    down_to = Filter(LEVEL, level, "<=")
-    if level == 0:
-        return down_to  # every node reaches up to 0
-    return Filters((down_to, Filter(LEVEL_MAX, level, ">=")))
-
-
-def of_documents(documents: Sequence[str]) -> Filter:
-    """Return a filter for the nodes with a source in one of these documents."""
-    return Filter(DOCUMENTS, list(documents), "any")
-
-
 def ranked_in_context(nodes: Sequence[Node], own: Floats1d) -> list[Found]:
     """Rank distinct nodes of one level by their scores in context.
 
@@ -171,7 +140,7 @@ def ranked_in_context(nodes: Sequence[Node], own: Floats1d) -> list[Found]:
     or has no known position, has no neighbours. Adding neighbours that no search found, or the
     scores of the summaries above, does not improve the ranking.
     """
-    document, start, end = _places([_span(node.citations) for node in nodes])
+    document, start, end = places_of([_span(node.citations) for node in nodes])
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
     K = nearness(document[near], start[near], end[near])
     scores[near] = in_context(own[near], document[near], K)  # not below their own scores
@@ -185,20 +154,13 @@ def in_reading_order(found: Sequence[Found]) -> list[int]:
     """
     relevance = np.array([each.score for each in found], dtype=np.float64)
     sources = [[quote.source for quote in each.node.quotes if quote.source] for each in found]
-    document, start, _ = _places([_span(spans) for spans in sources])
+    document, start, _ = places_of([_span(spans) for spans in sources])
     return [int(i) for i in reading_order(relevance, document, start)]
 
 
-def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Return documents, starts and ends; a passage without a span gets its own document."""
-    return places_of(
-        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
-    )
-
-
-def _span(spans: Sequence[Span]) -> Span | None:
-    """Return the span around some spans, or None if there are none or of several documents."""
+def _span(spans: Sequence[Span]) -> tuple[str, int, int] | None:
+    """Return the document, start and end around spans; None if of no or several documents."""
     if len({span.document for span in spans}) != 1:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)
-    return Span(spans[0].document, start, end)
+    return spans[0].document, start, end

@@ -10,10 +10,18 @@ from operator import attrgetter, itemgetter
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, NotFoundError
 from hierindex.models.record import llm_tokenizer
-from hierindex.node import PREFIX, Found, Quote, Span
-from hierindex.retrieve.search import LEVEL, Search, cuts, of_documents
+from hierindex.node import Found, Quote, Span
+from hierindex.retrieve.search import Search
 from hierindex.store.filtering import without_a_passing_chunk
-from hierindex.store.filters import Filter, by_texts
+from hierindex.store.filters import (
+    CHUNKS,
+    WHOLE,
+    Prefilter,
+    at_cut,
+    by_ids,
+    by_texts,
+    of_documents,
+)
 from hierindex.store.rows import node_of, quotes_in
 
 MAX_SEARCHED = 1000  # nodes that are searched for more texts
@@ -23,7 +31,6 @@ N_BEST = 5  # nodes whose documents may be meant
 WROTE = re.compile(
     r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
 )
-WHOLE = Filter(PREFIX + "whole_document", "", ">")
 
 
 def selected(
@@ -155,7 +162,7 @@ def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found
         If the tree has no summary of a whole document.
     """
     found = _documents(search, n_documents)
-    return search.best(n, cuts([0]), of_documents(list(found)))
+    return search.best(n, CHUNKS & of_documents(found))
 
 
 def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
@@ -171,8 +178,8 @@ def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
         If the tree has no summary of a whole document.
     """
     found = _documents(search, n_documents)
-    within = search.filters_within(cuts([0]), of_documents(list(found)))
-    nodes = search.snapshot.nodes(filters=within)
+    where = CHUNKS & of_documents(found)
+    nodes = search.snapshot.nodes(filters=search.filters, where=where)
     place = {document: i for i, document in enumerate(found)}
     nodes.sort(key=lambda node: (place[node.documents[0]], node.start))
     return [Found(node, found[node.documents[0]]) for node in nodes]
@@ -186,8 +193,8 @@ def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
     if not WROTE.search(search.question) or not found:
         return []
     documents = dict.fromkeys(each for node, _ in found[:N_BEST] for each in node.documents)
-    filters = search.filters_within(of_documents([*documents]))
-    rows = search.snapshot.rows(filters=filters, where=search.snapshot.of_each_document)
+    where = search.snapshot.of_each_document & of_documents(documents)
+    rows = search.snapshot.rows(filters=search.filters, where=where)
     return [Found(node, found[0].score) for node in map(node_of, rows) if not node.previous]
 
 
@@ -230,9 +237,9 @@ def traversal(search: Search, n: int, *, beam: int, level: int) -> list[Found]:
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     fruitless = without_a_passing_chunk(search.snapshot, search.filters)
-    above, followed = Filter(LEVEL, level, ">"), replace(search, by="dense", filters=None)
+    above, followed = Prefilter(f"level > {level:d}"), replace(search, by="dense", filters=None)
     coming = reached = {*search.snapshot.roots()}
-    while kept := followed.best(beam, above, among=[*coming - fruitless]):
+    while kept := followed.best(beam, above & by_ids(coming - fruitless)):
         coming = {child for each in kept for child in each.node.children} - reached
         reached = reached | coming
-    return search.best(n, cuts([level]), among=[*reached])
+    return search.best(n, at_cut(level) & by_ids(reached))

@@ -21,7 +21,6 @@ from hierindex.store.filters import (
     CHILDLESS,
     CHUNKS,
     DOCUMENTS,
-    EVERY_ROW,
     EVERYTHING,
     NO_ROW,
     NOTHING,
@@ -82,13 +81,16 @@ class Scope:
         return search.select([*self.columns, *scores]).limit(limit)
 
 
-def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Prefilter:
-    """Return the condition that rows of a snapshot pass filters; warn about keys of no chunk.
+def passing(
+    snapshot: "Snapshot", filters: Filters | None, where: Prefilter, *, partial: bool
+) -> Prefilter:
+    """Return the condition that rows meet another one and pass filters; warn about unknown keys.
 
     Parameters
     ----------
     snapshot : Snapshot
     filters : Filters, optional
+    where : Prefilter
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
 
@@ -98,14 +100,14 @@ def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = Fa
         If OR or NOT combines filters on the node itself with others.
     """
     if filters is None:
-        return EVERY_ROW
+        return where
     parts = conjuncts(with_known_keys(snapshot, filters))
     if any(is_of_node(part) is None for part in parts):
         raise InputError(
             f"A filter on the node itself ({', '.join(OF_NODE)}) and a filter on metadata can be "
             "combined only by AND."
         )
-    of_node = all_of([prefilter(part) for part in parts if is_of_node(part)])
+    of_node = all_of([where, *(prefilter(part) for part in parts if is_of_node(part))])
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     if not of_chunks.filters:
         return of_node

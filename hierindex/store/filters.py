@@ -93,6 +93,12 @@ def is_of_node(filters: Part) -> bool | None:
     return asked.pop() if len(asked) == 1 else None if asked else True
 
 
+def combined(*parts: Part | None) -> Filters | None:
+    """Combine filters with AND, without those that are None; None if there are none."""
+    given = tuple(part for part in parts if part is not None)
+    return Filters(given) if given else None
+
+
 def keys(filters: Part) -> set[str]:
     """Return the keys that filters use."""
     if isinstance(filters, Filter):
@@ -208,6 +214,8 @@ CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 END_CHUNKS = Prefilter("level = 0 AND (previous_id = '' OR next_id = '')")
 ROOTS = Prefilter("array_length(parent_ids) = 0")
 STALE = Prefilter("stale <> ''")
+WHOLE = Prefilter("whole_document > ''")
+"""The highest node over exactly the chunks of each document."""
 CHILDLESS = Prefilter("(stale = 'child' OR array_length(child_ids) = 0)")
 
 
@@ -258,9 +266,14 @@ def at_cut(level: int) -> Prefilter:
     return Prefilter(f"level <= {level:d} AND level_max >= {level:d}")
 
 
+def on_documents(documents: Iterable[str]) -> Filter:
+    """Return a filter for the chunks of these documents."""
+    return Filter(DOCUMENTS, [*documents], "any")
+
+
 def of_documents(documents: Iterable[str]) -> Prefilter:
     """Return the condition that a node has text of one of these documents."""
-    return prefilter(Filter(DOCUMENTS, [*documents], "any"))
+    return prefilter(on_documents(documents))
 
 
 def prefilter(filters: Part) -> Prefilter:

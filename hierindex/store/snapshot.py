@@ -31,6 +31,7 @@ from hierindex.store.filters import (
     Prefilter,
     by_ids,
     having,
+    prefilter,
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
@@ -303,49 +304,42 @@ class Snapshot:
     def scope(
         self,
         filters: Filters | None = None,
-        node_ids: Collection[str] | None = None,
-        *,
         where: Prefilter = EVERY_ROW,
+        *,
         partial_summaries: bool = False,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows that pass filters, have one of the ids and meet a condition, if given.
-
-        The table must exist.
-        """
-        where &= passing(self, filters, partial=partial_summaries)
-        if node_ids is not None:
-            where &= by_ids(node_ids)
-        return Scope(self, where, columns)
+        """Return the rows that pass filters and meet a condition; the table must exist."""
+        return Scope(self, passing(self, filters, where, partial=partial_summaries), columns)
 
     def nodes(
         self,
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
-        *,
-        partial_summaries: bool = False,
+        **options: Any,
     ) -> list[Node]:
-        """Return nodes with embeddings, in the order of the ids if these are given."""
-        found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
-        return list(map(node_of, found))
+        """Return nodes with embeddings, in the order of the ids if these are given; see `rows`."""
+        return list(map(node_of, self.rows(node_ids, filters, **options)))
 
     def rows(
         self,
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
         *,
+        where: Prefilter = EVERY_ROW,
+        partial_summaries: bool = False,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
-        **options: Any,
     ) -> list[dict[str, Any]]:
-        """Return columns, `id` among them, of the rows of `nodes`; see `scope` for options."""
+        """Return columns, `id` among them, of the rows that pass filters and meet a condition."""
         if not self.exists:
             return []
-        scope = self.scope(filters, node_ids, columns=columns, **options)
-        found = self.select(*columns, where=scope.where).to_pylist()
-        by_id = {row["id"]: row for row in found}
+        if node_ids is not None:
+            where &= by_ids(node_ids)
+        where = passing(self, filters, where, partial=partial_summaries)
+        by_id = {row["id"]: row for row in self.select(*columns, where=where).to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    def ids(self, filters: Filters, where: Prefilter = EVERY_ROW, **options: Any) -> list[str]:
+    def ids(self, filters: Filters | None, where: Prefilter, **options: Any) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition; see `rows`."""
         found = self.rows(None, filters, where=where, columns=["id"], **options)
         return [row["id"] for row in found]
@@ -375,8 +369,8 @@ class Snapshot:
 
     def nodes_named(self, name: str) -> list[Node]:
         """Return the node with an id, or the node with exactly the chunks of a document, if any."""
-        whole = Filters((Filter(PREFIX + "whole_document", name),))
-        return self.nodes([name]) or (self.nodes(filters=whole) if name else [])
+        whole = prefilter(Filter(PREFIX + "whole_document", name))
+        return self.nodes([name]) or (self.nodes(where=whole) if name else [])
 
     def node_beginning(self, start: str) -> Node:
         """Return a node by its id, by the only id that begins with a text, or by its document.

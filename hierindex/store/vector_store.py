@@ -22,7 +22,15 @@ from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
 from hierindex.store.deletion import delete_nodes, nodes_to_delete
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys, of_documents
+from hierindex.store.filters import (
+    EVERY_ROW,
+    Filters,
+    by_ids,
+    combined,
+    keys,
+    of_documents,
+    on_documents,
+)
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
@@ -269,13 +277,15 @@ class HierarchyStore(BasePydanticVectorStore):
         self,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        **kwargs: Any,
+        *,
+        partial_summaries: bool = False,
     ) -> list[BaseNode]:
         """Return nodes with embeddings, in the order of the ids if these are given.
 
-        `kwargs` may contain `partial_summaries`; see the class.
+        See the class for `partial_summaries`.
         """
-        found = self.snapshot().nodes(node_ids, Filters.of(filters), **kwargs)
+        ours, partial = Filters.of(filters), partial_summaries
+        found = self.snapshot().nodes(node_ids, ours, partial_summaries=partial)
         return [*map(to_text_node, found)]
 
     @on_newest
@@ -327,12 +337,11 @@ class HierarchyStore(BasePydanticVectorStore):
         snapshot, top_k = self.snapshot(), query.similarity_top_k
         if not snapshot.exists:
             return snapshot.select(*NODE_COLUMNS).append_column("score", [[]])
-        filters = Filters.of(query.filters)
-        if query.doc_ids is not None:
-            of = Filter(DOCUMENTS, query.doc_ids, "any")
-            filters = Filters((of, filters) if filters else (of,))
-        node_ids = query.node_ids or None  # [] is what VectorStoreIndex passes for all nodes
-        scope = snapshot.scope(filters, node_ids, partial_summaries=partial_summaries)
+        of = None if query.doc_ids is None else on_documents(query.doc_ids)
+        filters = combined(of, Filters.of(query.filters))
+        # [] is what VectorStoreIndex passes for all nodes
+        where = by_ids(query.node_ids) if query.node_ids else EVERY_ROW
+        scope = snapshot.scope(filters, where, partial_summaries=partial_summaries)
         if query.mode == Mode.TEXT_SEARCH:
             return matching(scope, _words_of(query), query.sparse_top_k or top_k)
         vector = _vector_of(query)

@@ -20,7 +20,7 @@ def test_nodes_come_back_as_they_were(store, made):
     collection = as_text_nodes(made)
     replace_all(store, collection)
     assert store.get_nodes() == collection
-    assert [store.get_nodes([node.node_id])[0] for node in collection] == collection
+    assert store.get_nodes([node.node_id for node in collection[::-1]]) == collection[::-1]
 
 
 @pytest.mark.parametrize(

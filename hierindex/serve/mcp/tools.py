@@ -14,7 +14,6 @@ from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Node
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.retrieval import Retrieval, outlined, path_of
-from hierindex.retrieve.search import cuts, of_documents
 from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.replies import (
@@ -30,7 +29,7 @@ from hierindex.serve.mcp.replies import (
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
 from hierindex.store.filtering import known_filters
-from hierindex.store.filters import CHUNKS, Filters
+from hierindex.store.filters import CHUNKS, Filters, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible
 
@@ -299,8 +298,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
 
 
 def _is_document(snapshot: Snapshot, text: str) -> bool:
-    filters = Filters((cuts([0]), of_documents([text])))
-    return bool(snapshot.rows(filters=filters, columns=("id",)))
+    return snapshot.count(CHUNKS & of_documents([text])) > 0
 
 
 def extents(snapshot: Snapshot, what: Named) -> list[tuple[Stretch, int, int]]:
