@@ -213,7 +213,8 @@ def row_of(node: Node) -> Row:
     return {
         **{name: getattr(node, name) for name in AS_THEY_ARE},
         "documents": documents,
-        **parent_columns(node.parents),
+        "parent_ids": [node_id for node_id, _ in node.parents],
+        "parent_weights": [weight for _, weight in node.parents],
         "child_ids": list(node.children),
         "previous_id": node.previous,
         "next_id": node.next,
@@ -234,14 +235,6 @@ def derived_columns(text: str, metadata: Mapping[str, Any], documents: Sequence[
         "words": searched(matched_words(metadata, text)),
         "digests": row_digests(metadata, documents),
         "scalars": row_scalars(metadata),
-    }
-
-
-def parent_columns(parents: Sequence[tuple[str, float]]) -> Row:
-    """Return the columns for a node's parents, given their ids with weights."""
-    return {
-        "parent_ids": [node_id for node_id, _ in parents],
-        "parent_weights": [weight for _, weight in parents],
     }
 
 

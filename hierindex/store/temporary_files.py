@@ -1,4 +1,4 @@
-"""Temporary files of an index, which hold rows and documents during a build."""
+"""Temporary files of an index, which hold nodes and documents during a build."""
 
 import pickle
 from array import array
@@ -9,13 +9,11 @@ from os import SEEK_END
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hierindex.errors import InputError
+from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.rows import Row, as_table, schema, vectors_of_rows
+from hierindex.store.rows import as_table, row_of, schema
 
 AT_ONCE = 1024  # rows that are a table in memory
 
@@ -65,32 +63,18 @@ class WaitingFile:
 
 
 class RowFile(WaitingFile):
-    """Rows of nodes in a temporary file, accessed by number."""
+    """Rows of embedded nodes in a temporary file."""
 
-    _n_dims = 0
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows.
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Add the rows of nodes.
 
         Raises
         ------
         InputError
-            If a vector is missing, not finite or of another dimension than the first one.
+            If a node cannot be written, see `row_of`.
         """
-        for row in rows:
-            (x,) = vectors_of_rows([row])
-            if len(self) and len(x) != self._n_dims:
-                widths = sorted([self._n_dims, len(x)])
-                raise InputError(f"Embeddings must have the same dimension, got {widths}.")
-            self._n_dims = len(x)
-            self.append({**row, "vector": x})
-
-    def vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of all rows, (n_rows, n_dims)."""
-        X = np.empty((len(self), self._n_dims), np.float32)
-        for i in range(len(self)):
-            X[i] = self[i]["vector"]
-        return X
+        for node in nodes:
+            self.append(row_of(node))
 
     def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order in which they were added; None if there are none."""
@@ -99,4 +83,4 @@ class RowFile(WaitingFile):
         starts = range(0, len(self), AT_ONCE)
         some = ([self[i] for i in range(at, min(at + AT_ONCE, len(self)))] for at in starts)
         batches = chain.from_iterable(as_table(rows).to_batches() for rows in some)
-        return pa.RecordBatchReader.from_batches(schema(self._n_dims), batches)
+        return pa.RecordBatchReader.from_batches(schema(len(self[0]["vector"])), batches)
