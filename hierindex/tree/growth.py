@@ -68,6 +68,7 @@ class Pools:
         self.chunks: dict[str, Chunk] = {}
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._number: dict[str, int] = {}  # of each leaf in the file, by id
         self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
@@ -97,8 +98,7 @@ class Pools:
 
     def order(self, tops: Sequence[Node]) -> list[int]:
         """Return the positions of the pools' top nodes, sorted by their leaves."""
-        number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
+        leaves = [[self._number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def leaves(self, alone: Mapping[str, Node]) -> Iterator[Node]:
@@ -106,24 +106,22 @@ class Pools:
 
         `alone` has the leaves without parents, by id.
         """
-        for number, leaf_id in enumerate(self.chunks):
+        for leaf_id, number in self._number.items():
             if parents := self._parents[number]:
                 yield replace(self._waiting[number], parents=tuple(parents))
             else:
                 yield alone[leaf_id]
 
-    @property
-    def text_of(self) -> Callable[[str], str]:
-        """A function that reads the text of a leaf, given its id."""
-        number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        return lambda node_id: str(self._waiting[number[node_id]].text)
+    def text_of(self, node_id: str) -> str:
+        """Return the text of a leaf, given its id."""
+        return str(self._waiting[self._number[node_id]].text)
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
         for leaf in leaves:
-            self._waiting.append(leaf)
+            self._number[leaf.id] = self._waiting.append(leaf)
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
