@@ -27,10 +27,9 @@ from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
     PREFIX,
-    Grounding,
-    Maker,
+    RECORDED,
     Node,
-    quotes_of,
+    of_record,
     to_json,
 )
 
@@ -40,9 +39,9 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
-SIMPLE = "kind n_tokens whole_document n_chunks written_title title document_hash read_from".split()
+SIMPLE = "kind n_tokens whole_document title document_hash read_from".split()
 """Fields of a node that are scalars."""
-DETAILED = (*SIMPLE, "documents", "parents", "quotes", "titles", "grounding")
+DETAILED = (*SIMPLE, *RECORDED, "documents", "parents")
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
@@ -77,10 +76,7 @@ def from_text_node(node: BaseNode) -> Node:
         children=_linked(node, CHILD),
         previous="".join(_linked(node, PREVIOUS)),
         next="".join(_linked(node, NEXT)),
-        quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.of_json(record.get("grounding")),
-        titles=tuple(record.get("titles", ())),
-        maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
+        **of_record(record),
         source={} if source is None else _fields(source),
         others=others,
         vector=None if node.embedding is None else np.array(node.embedding),
@@ -164,8 +160,8 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
-    details = {name: getattr(node, name) for name in DETAILED} | node.maker._asdict()
-    values = node.level, node.level_max, to_json(details)
+    details = to_json({name: getattr(node, name) for name in DETAILED})
+    values = node.level, node.level_max, details
     return dict(zip(RECORD_KEYS, values, strict=True))
 
 

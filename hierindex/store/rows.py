@@ -20,12 +20,12 @@ from hierindex.errors import FormatError, InputError
 from hierindex.node import (
     FILE_NAME,
     MOST_DOCUMENTS,
+    RECORDED,
     SECTION,
     TITLE,
-    Grounding,
-    Maker,
     Node,
     Quote,
+    of_record,
     quotes_of,
     to_json,
 )
@@ -56,8 +56,6 @@ AS_THEY_ARE = (
     "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
 )
 """Fields of a node that are stored in columns of the same names."""
-RECORDED = "quotes maker n_chunks titles written_title grounding".split()
-"""Fields of a node in the column `record`, as JSON."""
 
 
 def schema(n_dims: int) -> pa.Schema:
@@ -245,7 +243,6 @@ def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[Node]:
 
 def node_of(row: Mapping[str, Any]) -> Node:
     """Convert a row to a node, with its vector if the row has one."""
-    record = json.loads(row["record"]) if row["record"] else {}
     vector = row.get("vector")
     return Node(
         **{name: row[name] for name in AS_THEY_ARE},
@@ -255,12 +252,7 @@ def node_of(row: Mapping[str, Any]) -> Node:
         children=tuple(row["child_ids"]),
         previous=row["previous_id"],
         next=row["next_id"],
-        quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.of_json(record.get("grounding")),
-        n_chunks=record.get("n_chunks", 1),
-        titles=tuple(record.get("titles", ())),
-        written_title=record.get("written_title", ""),
-        maker=Maker(*record["maker"]) if record else None,
+        **of_record(json.loads(row["record"]) if row["record"] else {}),
         source=json.loads(row["source"]) if row["source"] else {},
         others=json.loads(row["node"]),
         vector=None if vector is None else np.asarray(vector, np.float32),
