@@ -433,12 +433,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    # Opening the index of the digests takes as long as reading the columns of all rows.
-    where = snapshot.of_each_document if snapshot.is_built else CHUNKS & having(LEFT_OUT)
-    rows = snapshot.select("documents", "metadata", where=where)
-    rows = rows.filter(pc.match_substring(rows["metadata"], LEFT_OUT)).to_pylist()
+    rows = snapshot.select("documents", "metadata", where=CHUNKS & having(LEFT_OUT)).to_pylist()
     found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
     partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
     return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]
