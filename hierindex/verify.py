@@ -20,7 +20,7 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import GenerationError
 from hierindex.node import Quote
 from hierindex.store.connection import TABLE, Connection, DamagedError, damages
-from hierindex.store.filtering import with_ancestors
+from hierindex.store.filters import with_ancestors
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import LOST_CHILD, NAMES, Row, node_of, quotes_in
 from hierindex.store.search import neglected

@@ -15,8 +15,7 @@ from hierindex.core.titles import CUT
 from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
-from hierindex.retrieve.search import Search
-from hierindex.retrieve.selection import first_place, without_copies
+from hierindex.retrieve.search import Search, first_place, without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
 from hierindex.store.filters import Prefilter, of_documents
 from hierindex.store.snapshot import Snapshot

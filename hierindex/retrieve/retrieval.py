@@ -23,8 +23,10 @@ from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numb
 from hierindex.retrieve.listing import Listing, asked_of, listing, shortened
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.search import BY, By, Search
-from hierindex.retrieve.selection import (
+from hierindex.retrieve.search import (
+    BY,
+    By,
+    Search,
     all_of_documents,
     best_of_documents,
     best_texts,
@@ -35,8 +37,7 @@ from hierindex.retrieve.selection import (
     without_copies,
 )
 from hierindex.settings import SearchSettings
-from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters, Part, combined, on_documents
+from hierindex.store.filters import Filters, Part, combined, on_documents, with_known_keys
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates

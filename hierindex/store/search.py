@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.store.filtering import Scope
+from hierindex.store.filters import Scope
 from hierindex.text.characters import searched, without_surrogates
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each

@@ -18,7 +18,6 @@ from hierindex.core.identity import wholes
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
-from hierindex.store.filtering import Scope, passing
 from hierindex.store.filters import (
     CHUNKS,
     END_CHUNKS,
@@ -29,8 +28,10 @@ from hierindex.store.filters import (
     Filter,
     Filters,
     Prefilter,
+    Scope,
     by_ids,
     having,
+    passing,
     prefilter,
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published

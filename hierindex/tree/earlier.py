@@ -23,8 +23,8 @@ from hierindex.store.rows import NODE_COLUMNS, to_nodes
 from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
-from hierindex.tree.leaves import level_rows, most_alike, stacked, weight_matrix
 from hierindex.tree.levels import Level
+from hierindex.tree.nodes import level_rows, most_alike, stacked, weight_matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa

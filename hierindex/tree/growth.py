@@ -22,8 +22,8 @@ from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.store.temporary_files import WaitingFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
+from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,

@@ -28,8 +28,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
-from hierindex.store.filtering import known_filters
-from hierindex.store.filters import CHUNKS, Filters, of_documents
+from hierindex.store.filters import CHUNKS, Filters, known_filters, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible
 
