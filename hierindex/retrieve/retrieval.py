@@ -20,7 +20,7 @@ from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
-from hierindex.retrieve.listing import Listing, asked_of, listing, shortened
+from hierindex.retrieve.listing import Listing, asked_of, listing
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.search import (
@@ -41,6 +41,7 @@ from hierindex.store.filters import Filters, Part, combined, on_documents, with_
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
+from hierindex.text.display import shortened
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters

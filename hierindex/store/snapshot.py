@@ -36,7 +36,7 @@ from hierindex.store.filters import (
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
-from hierindex.text.display import counted
+from hierindex.text.display import counted, shortened
 
 if TYPE_CHECKING:
     from lancedb.query import LanceQueryBuilder
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Read = TypeVar("Read", bound="Snapshot")
 BATCH = 8192  # rows
-MOST_PARTS = 10  # of a mailbox that an error names
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
@@ -387,9 +386,8 @@ class Snapshot:
         if parts := sorted({each for row in rows for each in row if start in wholes(each)}):
             of = f"No node has exactly the text of the document {start!r}"
             if start not in parts:  # a mailbox
-                more = f" and {len(parts) - MOST_PARTS:,} more" if parts[MOST_PARTS:] else ""
-                named = ", ".join(map(repr, parts[:MOST_PARTS]))
-                of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}{more}"
+                named = shortened([*map(repr, parts)])
+                of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}"
             raise NotFoundError(f"{of}; `hierindex outline {quote(start)}` shows its parts.")
         return self.nodes([self.id_beginning(start, or_document=True)])[0]
 
