@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -129,15 +129,17 @@ NOTHING = Filters(condition="or")
 EVERYTHING = Filters()
 
 
-def replaced(
-    filters: Filters, by: Callable[[Filter, bool], Part], *, negated: bool = False
-) -> Filters:
-    """Replace each condition by `by(condition, negated)`; `negated` counts enclosing NOTs."""
+def _renamed(filters: Filters, known: Mapping[str, str], *, negated: bool = False) -> Filters:
+    """Rename keys; conditions on keys that are not known match nothing, also within a NOT."""
     negated ^= filters.condition == "not"
-    parts = [
-        replaced(f, by, negated=negated) if isinstance(f, Filters) else by(f, negated)
-        for f in filters.filters
-    ]
+    parts = list[Part]()
+    for part in filters.filters:
+        if isinstance(part, Filters):
+            parts.append(_renamed(part, known, negated=negated))
+        elif part.key in known:
+            parts.append(replace(part, key=known[part.key]))
+        else:
+            parts.append(EVERYTHING if negated else NOTHING)
     return replace(filters, filters=tuple(parts))
 
 
@@ -535,13 +537,7 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
                 f"{', '.join(there[:MOST_LISTED])}."
             )
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
-
-    def renamed(f: Filter, negated: bool) -> Part:
-        if f.key in known:
-            return replace(f, key=known[f.key])
-        return EVERYTHING if negated else NOTHING  # so that the NOT matches nothing, too
-
-    return replaced(filters, renamed)
+    return _renamed(filters, known)
 
 
 def metadata_keys(snapshot: "Snapshot") -> list[str]:

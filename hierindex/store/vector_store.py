@@ -18,6 +18,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.cache import cache_file, remove
+from hierindex.core.arguments import require
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
@@ -372,17 +373,14 @@ class HierarchyStore(BasePydanticVectorStore):
 
 def _check_query(query: VectorStoreQuery) -> None:
     """Raise InputError if a mode is unsupported, or a number is out of range."""
-    if query.mode not in MODES:
-        modes = ", ".join(repr(mode.value) for mode in MODES)
-        raise InputError(f"query mode must be one of {modes}, got {query.mode.value!r}.")
+    modes = ", ".join(repr(mode.value) for mode in MODES)
+    require(query.mode in MODES, "query mode", f"one of {modes}", query.mode.value)
     for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
         value = getattr(query, name)
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}.")
+        require(value is None or value >= 1, name, "at least 1", value)
     for name in ("alpha", "mmr_threshold"):
         value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}.")
+        require(value is None or 0 <= value <= 1, name, "in [0, 1]", value)
 
 
 def _vector_of(query: VectorStoreQuery) -> list[float]:
