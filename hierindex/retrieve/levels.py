@@ -105,13 +105,13 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Prefilter:
                 f"{_others(snapshot)}."
             )
         return WHOLE
-    of_sections = nodes_of_sections(snapshot)
-    if of_sections is None:
+    sections = condition_of_sections(snapshot)
+    if sections is None:
         raise LevelError(
             "level 'sections' needs documents with headings, and no chunk of the index is in a "
             f"section; use {_others(snapshot)}."
         )
-    return by_ids(of_sections)
+    return sections
 
 
 def _others(snapshot: Snapshot) -> str:
@@ -131,12 +131,13 @@ def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
 
 
 @once
-def nodes_of_sections(snapshot: Snapshot) -> list[str] | None:
-    """Return the ids of the highest nodes of sections, and of chunks under none; None without any.
+def condition_of_sections(snapshot: Snapshot) -> Prefilter | None:
+    """Return the condition that a node is the highest of a section, or a chunk under no such node.
 
     All chunks under the summary of a section are of one document. They are of one section, or share
-    more titles than all chunks of the document that are in a section. Cached: reads the metadata of
-    all nodes in sections, and the parents of all nodes.
+    more titles than all chunks of the document that are in a section. None if no chunk is in a
+    section. Cached: reads the metadata of all nodes in sections, and the parents of all nodes. It
+    lists ids, so with 20,000 of them, a search takes about half a second longer.
     """
     columns = ("id", "level", "documents", "metadata")
     rows = snapshot.select(*columns, where=having(SECTION)).to_pylist()
@@ -159,8 +160,8 @@ def nodes_of_sections(snapshot: Snapshot) -> list[str] | None:
         for node_id, document, section, is_one in summaries
         if is_one or len(section) > len(shared.get(document, ""))
     }
-    return [
-        row["id"]
-        for row in snapshot.select("id", "level", "parent_ids").to_pylist()
-        if (row["level"] == 0 or row["id"] in of) and of.isdisjoint(row["parent_ids"])
-    ]
+    there, others = list[str](), list[str]()
+    for row in snapshot.select("id", "level", "parent_ids").to_pylist():
+        is_there = (row["level"] == 0 or row["id"] in of) and of.isdisjoint(row["parent_ids"])
+        (there if is_there else others).append(row["id"])
+    return by_ids(there) if len(there) <= len(others) else ~by_ids(others)
