@@ -25,7 +25,6 @@ FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
 PREPARE = """
 PRAGMA journal_mode = WAL;  -- concurrent readers and one writer
-PRAGMA synchronous = NORMAL;  -- a power cut may lose the last values, a killed process none
 PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS of ON cache (of);
@@ -69,10 +68,19 @@ class Cache:
         found = self._attempt(lambda connection: connection.execute(query, asked).fetchall())
         return dict(found or ())
 
-    def keep(self, entries: Iterable[Entry]) -> None:
-        """Store entries, replacing those with the same keys."""
-        insert = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
-        self._attempt(lambda connection: connection.executemany(insert, entries))
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
+        """Store entries, replacing those with the same keys.
+
+        Costly entries are on disk when this returns. Others may be lost in a power cut, until the
+        next costly ones are stored.
+        """
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if is_costly else 'NORMAL'}")
+            statement = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
+            connection.executemany(statement, entries)
+
+        self._attempt(insert)
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
@@ -235,7 +243,8 @@ class Texts:
 
     def keep(self, key: str, text: str) -> None:
         """Store a completion."""
-        self.cache.keep([Entry(key, text.encode("utf-8", "surrogatepass"))])  # lone ones occur
+        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
+        self.cache.keep([entry], is_costly=True)
 
     def assign(self, keys: Sequence[str], summary: str) -> None:
         """Record which completions a summary was made of, so that they are deleted with it."""
@@ -248,10 +257,11 @@ class Texts:
 
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
-        self.cache.keep(
+        entries = [
             Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
             for key, summary in summaries.items()
-        )
+        ]
+        self.cache.keep(entries, is_costly=True)
 
 
 @dataclass(frozen=True)

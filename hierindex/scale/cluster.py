@@ -180,9 +180,9 @@ class SharedCache(Cache):
         """Return the values of the keys that the cache has."""
         return cast(dict[str, bytes], result_of(self._actor.of_cache.remote("recall", keys)))
 
-    def keep(self, entries: Iterable[Entry]) -> None:
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
         """Store entries."""
-        result_of(self._actor.of_cache.remote("keep", [*entries]))
+        result_of(self._actor.of_cache.remote("keep", [*entries], is_costly=is_costly))
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""

@@ -79,6 +79,18 @@ def test_readings_are_recalled(tmp_path_factory, values):
         assert Readings(cache).recall("never kept") is None
 
 
+def test_what_models_wrote_is_on_disk_at_once(tmp_path):
+    with open_cache(str(tmp_path)) as cache:
+        for keep, is_synced in (
+            (lambda: Readings(cache).keep("reading", []), False),
+            (lambda: Texts(cache).keep("completion", "a"), True),
+            (lambda: Texts(cache).keep_summaries({"summary": ("a", "b")}), True),
+        ):
+            keep()
+            ((synchronous,),) = cache._connection.execute("PRAGMA synchronous")
+            assert synchronous == (2 if is_synced else 1)
+
+
 class TestSweep:
     def test_what_is_of_nothing_held_is_gone(self, tmp_path):
         with open_cache(str(tmp_path)) as cache:
