@@ -153,25 +153,23 @@ def _check_wanted() -> None:
         raise CancelledError
 
 
-def _moments(seconds: float = inf) -> Iterator[float]:
-    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
+def wait_until(wait_for: Callable[[float], object], seconds: float = inf) -> bool:
+    """Call `wait_for`, which waits up to the given seconds, until it returns a true value.
+
+    Return whether it did before the time was over; raise CancelledError if the caller abandons this
+    thread meanwhile.
+    """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
-        yield min(left, A_MOMENT)
+        if wait_for(min(left, A_MOMENT)):
+            return True
+    return False
 
 
 def pause(seconds: float) -> None:
     """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
-    for moment in _moments(seconds):
-        time.sleep(moment)
-
-
-def wait_until(wait_for: Callable[[float], bool]) -> None:
-    """Call `wait_for`, which waits up to the given seconds, until it returns True; see `pause`."""
-    for moment in _moments():
-        if wait_for(moment):
-            return
+    wait_until(time.sleep, seconds)
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
@@ -183,7 +181,6 @@ def within(seconds: float, function: Callable[[], T]) -> T:
         If the function takes longer.
     """
     result = started(function)
-    for moment in _moments(seconds):
-        if wait([result], moment).done:
-            return result.result()
-    raise TimeoutError
+    if not wait_until(lambda moment: wait([result], moment).done, seconds):
+        raise TimeoutError
+    return result.result()
