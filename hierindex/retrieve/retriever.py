@@ -212,25 +212,27 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         return f"{type(self).__name__}({uri!r}, mode={self.mode!r}{level})"
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query_bundle = self._embedded(query_bundle)
-        retrieved = self.find(Question(query_bundle.query_str, query_bundle.embedding or []))
+        model, questions = self.embed_model, query_bundle.embedding_strs
+        if query_bundle.embedding is None:
+            check_question(" ".join(questions))
+        with named_errors(model):
+            embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
+        retrieved = self.find(Question(query_bundle.query_str, embedding))
         found: list[NodeWithScore] = [*retrieved_nodes(retrieved)]
         for postprocessor in self.postprocessors or ():
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*placed(found, retrieved)] if self.postprocessors else found
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if query_bundle.embedding is None:
+            model, questions = self.embed_model, query_bundle.embedding_strs
+            check_question(" ".join(questions))
+            with named_errors(model):
+                embedding = await model.aget_agg_embedding_from_queries(questions)
+            query_bundle = replace(query_bundle, embedding=embedding)
+
         def searched() -> list[NodeWithScore]:
-            embedded = self._embedded(query_bundle)
             with _searching:
-                return self._retrieve(embedded)
+                return self._retrieve(query_bundle)
 
         return await in_daemon_thread(searched)
-
-    def _embedded(self, query: QueryBundle) -> QueryBundle:
-        if query.embedding is not None:
-            return query
-        check_question(" ".join(query.embedding_strs))
-        with named_errors(self.embed_model):
-            embedding = self.embed_model.get_agg_embedding_from_queries(query.embedding_strs)
-        return replace(query, embedding=embedding)
