@@ -36,7 +36,7 @@ from hierindex.store.filters import (
     by_ids,
     by_texts,
     of_documents,
-    without_a_passing_chunk,
+    on_chunks,
 )
 from hierindex.store.rows import NODE_COLUMNS, node_of, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, fused, matching, nearest, united
@@ -392,10 +392,10 @@ def traversal(search: Search, n: int, *, beam: int, level: int) -> list[Found]:
     reach no more.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
-    fruitless = without_a_passing_chunk(search.snapshot, search.filters)
-    above, followed = Prefilter(f"level > {level:d}"), replace(search, by="dense", filters=None)
+    above, chunks = Prefilter(f"level > {level:d}"), on_chunks(search.filters)
+    followed = replace(search, by="dense", filters=chunks, partial_summaries=True)
     coming = reached = {*search.snapshot.roots()}
-    while kept := followed.best(beam, above & by_ids(coming - fruitless)):
+    while kept := followed.best(beam, above & by_ids(coming)):
         coming = {child for each in kept for child in each.node.children} - reached
         reached = reached | coming
     return search.best(n, at_cut(level) & by_ids(reached))

@@ -112,6 +112,12 @@ def is_of_node(filters: Part) -> bool | None:
     return asked.pop() if len(asked) == 1 else None if asked else True
 
 
+def on_chunks(filters: Filters | None) -> Filters | None:
+    """Return the filters without those on the node itself."""
+    parts = [] if filters is None else conjuncts(filters)
+    return combined(*(part for part in parts if is_of_node(part) is False))
+
+
 def combined(*parts: Part | None) -> Filters | None:
     """Combine filters with AND, without those that are None; None if there are none."""
     given = tuple(part for part in parts if part is not None)
@@ -488,13 +494,6 @@ def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Set[str
     above = pc.list_flatten(rows["parent_ids"]).unique().to_pylist()
     found = with_ancestors({*above}, parents)
     return parents.keys() - found if partial else found | incomplete(snapshot)
-
-
-def without_a_passing_chunk(snapshot: "Snapshot", filters: Filters | None) -> Set[str]:
-    """Return the ids of summaries with no chunk under them that passes the filters on chunks."""
-    parts = conjuncts(filters) if filters is not None else []
-    of_chunks = [part for part in parts if is_of_node(part) is False]
-    return outside(snapshot, Filters(tuple(of_chunks)), partial=True) if of_chunks else frozenset()
 
 
 def incomplete(snapshot: "Snapshot") -> Set[str]:
