@@ -95,23 +95,27 @@ class Cache:
                 self._connection.close()
 
     def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Run a function in a transaction; return None without a file, or if it fails.
+        """Run a function in a transaction; log a failure of SQLite or the file system."""
+        try:
+            return self._transaction(run)
+        except (sqlite3.DatabaseError, OSError) as error:
+            logger.warning("Results are not cached for later builds: %s.", error)
+            return None
+
+    def _transaction(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Commit the statements of a function and return its result; None without a file.
 
         Reads are in a transaction as well, because SQLite refuses a write after a read whose
         snapshot is older than another process's write.
         """
         with self._lock:
-            if self._file is None:
+            file, self._file = self._file, None  # not tried again if it cannot be opened
+            if file is None:
                 return None
-            try:
-                self._connection = self._connection or _connected(self._file)
-                with self._connection:
-                    return run(self._connection)
-            except (sqlite3.DatabaseError, OSError) as error:
-                logger.warning("Results are not cached for later builds: %s.", error)
-                if self._connection is None:  # it cannot be opened, and is not tried again
-                    self._file = None
-                return None
+            self._connection = self._connection or _connected(file)
+            self._file = file
+            with self._connection:
+                return run(self._connection)
 
 
 def open_cache(uri: str) -> "closing[Cache]":
