@@ -10,6 +10,7 @@ from pathlib import Path
 from socket import gethostname
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 
@@ -52,7 +53,7 @@ class Connection:
     Raises
     ------
     InputError
-        If `uri` is empty or a file.
+        If `uri` is empty or a file, or has characters that LanceDB cannot take.
     """
 
     def __init__(self, uri: str, storage_options: dict[str, str] | None = None) -> None:
@@ -64,6 +65,11 @@ class Connection:
         self._database = uri if self.folder is None else str(self.folder)
         if not uri:
             raise InputError("The index is an empty string; use '.' for the working directory.")
+        if any(category(character) in ("Cc", "Cs") for character in self._database):
+            raise InputError(
+                f"LanceDB cannot open a folder with such a name: {self._database!r}; "
+                "name another folder."
+            )
         with self.access_errors():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:
