@@ -74,28 +74,25 @@ class Cache:
         Costly entries are on disk when this returns. Others may be lost in a power cut, until the
         next costly ones are stored.
         """
-        insert = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
-        self._write(insert, entries, synchronous="FULL" if is_costly else "NORMAL")
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if is_costly else 'NORMAL'}")
+            statement = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
+            connection.executemany(statement, entries)
+
+        self._attempt(insert)
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
         update = "UPDATE cache SET of = ?1 WHERE key = ?2 AND of IS NOT ?1"
-        self._write(update, ((of, key) for key in keys))
+        rows = [(of, key) for key in keys]
+        self._attempt(lambda connection: connection.executemany(update, rows))
 
     def close(self) -> None:
         """Close the file once no thread uses it."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-
-    def _write(
-        self, statement: str, rows: Iterable[tuple[Any, ...]], synchronous: str = "NORMAL"
-    ) -> None:
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(f"PRAGMA synchronous = {synchronous}")
-            connection.executemany(statement, rows)
-
-        self._attempt(write)
 
     def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
         """Run a function in a transaction; log a failure of SQLite or the file system."""
@@ -264,13 +261,11 @@ class Texts:
 
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
-        self.cache.keep(
-            (
-                Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
-                for key, summary in summaries.items()
-            ),
-            is_costly=True,
-        )
+        entries = [
+            Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
+            for key, summary in summaries.items()
+        ]
+        self.cache.keep(entries, is_costly=True)
 
 
 @dataclass(frozen=True)
@@ -280,14 +275,9 @@ class Readings:
     cache: Cache
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if it is missing or damaged."""
+        """Return the value under a key, or None."""
         found = self.cache.recall([key]).get(key)
-        if found is None:
-            return None
-        try:
-            return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
-        except (zlib.error, ValueError, TypeError):
-            return None
+        return found and json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value."""

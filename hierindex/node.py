@@ -408,6 +408,24 @@ class Node:
         return template.format(content=self.text, metadata_str=shown).strip()
 
 
+RECORDED = "quotes maker n_chunks titles written_title grounding".split()
+"""Fields of a node that are stored as JSON."""
+
+
+def of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields `RECORDED` from their JSON values; none if there are no values."""
+    if not record:
+        return {}
+    return {
+        "quotes": quotes_of(record["quotes"]),
+        "maker": Maker(*record["maker"]),
+        "n_chunks": record["n_chunks"],
+        "titles": tuple(record["titles"]),
+        "written_title": record["written_title"],
+        "grounding": Grounding.from_json(record["grounding"]),
+    }
+
+
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
     """Return quotes from their JSON lists."""
     return tuple(

@@ -27,10 +27,9 @@ from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
     PREFIX,
-    Grounding,
-    Maker,
+    RECORDED,
     Node,
-    quotes_of,
+    of_record,
     to_json,
 )
 
@@ -40,15 +39,13 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
-SIMPLE = "kind n_tokens whole_document n_chunks written_title title document_hash read_from".split()
+SIMPLE = "kind n_tokens whole_document title document_hash read_from".split()
 """Fields of a node that are scalars."""
-DETAILED = (*SIMPLE, "documents", "parents", "quotes", "titles", "grounding")
+DETAILED = (*SIMPLE, *RECORDED, "documents", "parents")
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
-TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
-"""Templates of a node, and their fields."""
 
 
 def from_text_node(node: BaseNode) -> Node:
@@ -79,10 +76,7 @@ def from_text_node(node: BaseNode) -> Node:
         children=_linked(node, CHILD),
         previous="".join(_linked(node, PREVIOUS)),
         next="".join(_linked(node, NEXT)),
-        quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.from_json(record.get("grounding")),
-        titles=tuple(record.get("titles", ())),
-        maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
+        **of_record(record),
         source={} if source is None else _fields(source),
         others=others,
         vector=None if node.embedding is None else np.array(node.embedding),
@@ -95,15 +89,15 @@ def chunk_of(node: BaseNode) -> Node:
     Raises
     ------
     InputError
-        If the node is not a text node, is a summary, has a template that cannot be formatted, or
-        uses a metadata key of hierindex; the message names the node.
+        If the node is not a text node, is a summary, or uses a metadata key of hierindex; the
+        message names the node.
     """
     if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
         raise InputError(
             f"A hierarchy needs text nodes, but node {node.node_id} is {type(node).__name__}; "
             "remove it."
         )
-    check_text_node(node)
+    check_keys(node)
     chunk = from_text_node(node)
     if chunk.level > 0:
         raise InputError(
@@ -147,23 +141,14 @@ def to_text_node(node: Node) -> TextNode:
     )
 
 
-def check_text_node(node: BaseNode) -> None:
-    """Raise InputError if a node has a reserved metadata key or an invalid template."""
+def check_keys(node: BaseNode) -> None:
+    """Raise InputError if a node has a metadata key that is reserved for hierindex."""
     taken = {key for key in node.metadata if key == DETAILS or key.startswith(PREFIX)}
     if taken := taken - {*record_keys(node.metadata)}:
         raise InputError(
             f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
             "rename it."
         )
-    for name, fields in TEMPLATES.items():
-        template = getattr(node, name, "")
-        try:
-            template.format(**dict.fromkeys(fields, "text"))
-        except (ValueError, LookupError, AttributeError) as error:
-            raise InputError(
-                f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
-                f"{{{'} and {'.join(fields)}}}, and double all other braces."
-            ) from error
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
@@ -175,8 +160,8 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
-    details = {name: getattr(node, name) for name in DETAILED} | node.maker._asdict()
-    values = node.level, node.level_max, to_json(details)
+    details = to_json({name: getattr(node, name) for name in DETAILED})
+    values = node.level, node.level_max, details
     return dict(zip(RECORD_KEYS, values, strict=True))
 
 

@@ -3,15 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, as_completed, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import partial, wraps
 from math import inf
 from threading import Event, Lock, Thread
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 A_MOMENT = 0.05  # seconds between checks whether a function was abandoned
@@ -117,6 +118,19 @@ async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) 
             result.cancel()
 
 
+def threaded(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return an async method that runs a method in a thread, see `in_daemon_thread`."""
+
+    @wraps(method)
+    async def awaited(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await in_daemon_thread(partial(method, self, *args, **kwargs))
+
+    awaited.__doc__ = f"Run `{method.__name__}` in a thread."
+    return awaited
+
+
 @contextmanager
 def may_be_given_up() -> Iterator[Event]:
     """Yield an event, set when the block ends; `is_given_up` is then true in its threads."""
@@ -139,25 +153,23 @@ def _check_wanted() -> None:
         raise CancelledError
 
 
-def _moments(seconds: float = inf) -> Iterator[float]:
-    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
+def wait_until(wait_for: Callable[[float], object], seconds: float = inf) -> bool:
+    """Call `wait_for`, which waits up to the given seconds, until it returns a true value.
+
+    Return whether it did before the time was over; raise CancelledError if the caller abandons this
+    thread meanwhile.
+    """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
-        yield min(left, A_MOMENT)
+        if wait_for(min(left, A_MOMENT)):
+            return True
+    return False
 
 
 def pause(seconds: float) -> None:
     """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
-    for moment in _moments(seconds):
-        time.sleep(moment)
-
-
-def wait_until(wait_for: Callable[[float], bool]) -> None:
-    """Call `wait_for`, which waits up to the given seconds, until it returns True; see `pause`."""
-    for moment in _moments():
-        if wait_for(moment):
-            return
+    wait_until(time.sleep, seconds)
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
@@ -169,7 +181,6 @@ def within(seconds: float, function: Callable[[], T]) -> T:
         If the function takes longer.
     """
     result = started(function)
-    for moment in _moments(seconds):
-        if wait([result], moment).done:
-            return result.result()
-    raise TimeoutError
+    if not wait_until(lambda moment: wait([result], moment).done, seconds):
+        raise TimeoutError
+    return result.result()

@@ -20,7 +20,7 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import GenerationError
 from hierindex.node import Quote
 from hierindex.store.connection import TABLE, Connection, DamagedError, damages
-from hierindex.store.filtering import with_ancestors
+from hierindex.store.filters import with_ancestors
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import LOST_CHILD, NAMES, Row, node_of, quotes_in
 from hierindex.store.search import neglected
@@ -330,11 +330,7 @@ class RowChecks:
             others = batch.drop_columns(["vector"]).to_pylist()
             for row, vector in zip(others, batch["vector"], strict=True):
                 self._check_vector(row, vector.values)
-                try:
-                    self._check_row(row)
-                except UNREADABLE as error:
-                    line = f"{type(error).__name__}: {error}".splitlines()[0]
-                    self._readable.add(row["id"], f"its columns are not those of a node: {line}")
+                self._check_row(row)
         for places in self._places.values():
             places.sort(key=lambda place: place.start)
         for batch in chunks:
@@ -350,9 +346,13 @@ class RowChecks:
 
     def _check_row(self, row: Row) -> None:
         self._readable.checked += 1
-        _ = node_of(row).embedded_text
-        for quote in quotes_in(row["record"]):
-            self._check_quote(quote, row)
+        try:
+            _ = node_of(row).embedded_text
+            for quote in quotes_in(row["record"]):
+                self._check_quote(quote, row)
+        except UNREADABLE as error:
+            line = f"{type(error).__name__}: {error}".splitlines()[0]
+            self._readable.add(row["id"], f"its columns are not those of a node: {line}")
 
     def _check_quote(self, quote: Quote, row: Row) -> None:
         """Check a quote of a node within its text; record the passages that a summary quotes."""
@@ -394,10 +394,8 @@ class RowChecks:
 
     def _check_vector(self, row: Row, vector: "pa.Array | None") -> None:
         self._vectors.checked += 1
-        length = None if vector is None else float(np.linalg.norm(np.asarray(vector, np.float64)))
-        if length is None:
-            self._vectors.add(row["id"], "it has no vector")
-        elif not math.isfinite(length):
-            self._vectors.add(row["id"], "its vector is not finite")
-        elif (row["level"] > 0 or self._is_built) and abs(length - 1) > TOLERANCE:
-            self._vectors.add(row["id"], "its vector's length is not 1")
+        x = np.full(1, np.nan) if vector is None else np.asarray(vector, np.float64)
+        length = float(np.linalg.norm(x))
+        is_unit = row["level"] > 0 or self._is_built
+        if not math.isfinite(length) or (is_unit and abs(length - 1) > TOLERANCE):
+            self._vectors.add(row["id"], f"its vector has length {length:.4g}")

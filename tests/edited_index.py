@@ -173,9 +173,8 @@ class EditedIndex:
 
     def held_in(self, generation: int) -> set[str]:
         """The documents that a generation really holds."""
-        columns = self.store.snapshot(generation).columns("level", "documents")
-        rows = zip(columns["level"], columns["documents"], strict=True)
-        return {of[0] for level, of in rows if level == 0}
+        rows = self.store.snapshot(generation).select("level", "documents").to_pylist()
+        return {row["documents"][0] for row in rows if row["level"] == 0}
 
     def write(self, what: str, document: str = "", text: str = "") -> Write:
         return Write(what, self.tree, self.uri, self.folder, document, text)

@@ -54,7 +54,7 @@ def read(uri: Path) -> Seen:
 
 def _read_once(store: HierarchyStore, seen: Seen) -> None:
     snapshot = store.snapshot()
-    rows = snapshot.columns(*COLUMNS)
+    rows = snapshot.select(*COLUMNS).to_pydict()
     ids = {*rows["id"]}
     linked = {i for name in ("parent_ids", "child_ids") for row in rows[name] for i in row}
     if not linked <= ids:

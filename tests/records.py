@@ -13,7 +13,7 @@ from hierindex.read.split import split_documents
 from hierindex.store.rows import to_table
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
-from hierindex.tree.leaves import make_leaves
+from hierindex.tree.nodes import make_leaves
 
 
 def metadata_of(maker: Maker = Maker(), **fields: Any) -> dict[str, Any]:  # noqa: B008

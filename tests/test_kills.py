@@ -19,7 +19,7 @@ BUSY = "is being written by process"
 @pytest.mark.parametrize(
     ("kind", "n_writers"),
     [
-        (DocumentHierarchy, 3),
+        (DocumentHierarchy, 2),
         pytest.param(SemanticHierarchy, 40, marks=pytest.mark.slow),
         pytest.param(RaptorHierarchy, 40, marks=pytest.mark.slow),
     ],

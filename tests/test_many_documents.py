@@ -25,9 +25,8 @@ def hierarchy():
 
 def held(store):
     """The documents of each node above the chunks, as stored."""
-    columns = store.snapshot().columns("id", "level", "documents")
-    rows = zip(*(columns[name] for name in ("id", "level", "documents")), strict=True)
-    return {node_id: documents for node_id, level, documents in rows if level}
+    rows = store.snapshot().select("id", "level", "documents").to_pylist()
+    return {row["id"]: row["documents"] for row in rows if row["level"]}
 
 
 def of_root(store):

@@ -26,7 +26,7 @@ from hierindex import (
 from hierindex.errors import InputError
 from hierindex.jobs.job import Job
 from hierindex.store.rows import row_of
-from hierindex.store.temporary_files import RowFile
+from hierindex.store.temporary_files import RowFile, WaitingFile
 from hierindex.tree.growth import Sink
 
 OPTIONS = [
@@ -123,12 +123,13 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": sections.format(number // 2), "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
-    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
+    with WaitingFile(HierarchyStore(tmp_path).table.connection) as waiting:
         aside = Sink(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
-    assert as_rows(finished) == as_rows(map(row_of, at_once.nodes))
+    finished, at_once_rows = [*map(row_of, finished)], map(row_of, at_once.nodes)
+    assert as_rows(finished) == as_rows(at_once_rows)
     assert any("solar cell" in node.title for node in at_once.nodes)
     assert any(row["level"] == 0 < row["level_max"] and row["parent_ids"] for row in finished)
     assert grown.usage == at_once.usage
@@ -140,15 +141,13 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     texts, alive = {chunk.text for chunk in chunks}, []
 
     def is_leaf(each):
-        if type(each) is dict:
-            return "text_hash" in each and each["level"] == 0
         return type(each) is Node and each.level == 0 and each.text in texts
 
     def finished(rows):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     gc.collect()  # nodes of other tests
-    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
+    with WaitingFile(HierarchyStore(tmp_path).table.connection) as waiting:
         parts = map(as_chunks, [chunks])
         hierarchy(SmallPools).grow(parts, aside=Sink(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
@@ -160,5 +159,6 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
-    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting, error:
-        grouping.grow([as_chunks(chunks)], aside=Sink(list, waiting, 5))
+    connection = HierarchyStore(tmp_path).table.connection
+    with WaitingFile(connection) as waiting, RowFile(connection) as rows, error:
+        grouping.grow([as_chunks(chunks)], aside=Sink(rows.add, waiting, 5))

@@ -143,7 +143,7 @@ class AnyHistory(RuleBasedStateMachine):
     @rule()
     def pin(self) -> None:
         snapshot = self.index.store.snapshot()
-        self.pinned = snapshot, snapshot.columns("id", "text", "vector")
+        self.pinned = snapshot, snapshot.select("id", "text", "vector")
 
     @invariant()
     def holds(self) -> None:
@@ -157,7 +157,7 @@ class AnyHistory(RuleBasedStateMachine):
             return
         snapshot, seen = self.pinned
         try:
-            assert snapshot.columns("id", "text", "vector") == seen
+            assert snapshot.select("id", "text", "vector") == seen
         except GenerationError:
             assert snapshot.generation < max(self.index.states)
             self.pinned = None

@@ -170,7 +170,7 @@ def _common_options(
     opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options that `ask` and `compare` share."""
-    from hierindex.store.filtering import known_filters
+    from hierindex.store.filters import known_filters
 
     return {
         "llm": answering_llm(settings),

@@ -13,6 +13,7 @@ from hierindex.cli import options, text
 from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
+from hierindex.text.display import shortened
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def watch(
 
         reports = opened.watch(sources or None, failed=failed, purge=purge, **given)
         places = sources or Remembered.of(opened.table.snapshot()).sources
-        print_note(f"Watching {text.some(places)}; Ctrl-C stops.")
+        print_note(f"Watching {shortened(places)}; Ctrl-C stops.")
         generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
         for report in reports:
             progress.close()

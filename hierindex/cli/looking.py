@@ -89,7 +89,7 @@ def outline(
     """Summarise the index, or a part of it, in its own sentences within a token budget."""
     from hierindex.respond.answer import outline_json
     from hierindex.retrieve.retrieval import outlined as outline_of
-    from hierindex.store.filtering import known_filters
+    from hierindex.store.filters import known_filters
 
     opened = hierindex.HierarchicalIndex.open(index)
     filters = known_filters(where, opened.table.snapshot())

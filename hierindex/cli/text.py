@@ -18,11 +18,12 @@ from hierindex.text.display import (
     grounding_text,
     marks_of,
     notes_of,
+    shortened,
     unknown_of,
 )
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
-MOST_NAMED = 10  # documents, and files that are skipped for one reason
+MOST_NAMED = 10  # files that are skipped for one reason
 MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
 BELOW = f"\n{'':10}"  # of the sources of a node
@@ -127,16 +128,10 @@ def _changed(names: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return a line for each outcome, with the names of some of its documents."""
     return [
         f"{outcome.capitalize()}: "
-        + some([n if isinstance(n, str) else " to ".join(n) for n in those])
+        + shortened([n if isinstance(n, str) else " to ".join(n) for n in those])
         for outcome, those in names.items()
         if those
     ]
-
-
-def some(names: Sequence[str]) -> str:
-    """Return the first ten names, and the number of the others."""
-    rest = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + rest
 
 
 def estimated(estimate: dict[str, Any]) -> str:

@@ -127,15 +127,18 @@ def reciprocal_ranks(
 
 
 def places_of(
-    spans: Sequence[tuple[Hashable, float, float]],
+    spans: Sequence[tuple[Hashable, float, float] | None],
 ) -> tuple[Ints1d, Floats1d, Floats1d]:
     """Return three arrays of passages: document numbers by first appearance, starts, ends.
 
-    >>> [array.tolist() for array in places_of([("b", 3, 9), ("a", 0, 4), ("b", 0, 3)])]
-    [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 4.0, 3.0]]
+    A passage without a span gets its own document.
+
+    >>> [array.tolist() for array in places_of([("b", 3, 9), None, ("b", 0, 3)])]
+    [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 0.0, 3.0]]
     """
-    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in spans))}
-    places = [(number[name], start, end) for name, start, end in spans]
+    known = [(i, 0, 0) if span is None else span for i, span in enumerate(spans)]
+    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
+    places = [(number[name], start, end) for name, start, end in known]
     document, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
     return document.astype(np.int64), start, end
 

@@ -15,12 +15,6 @@ FEW = 10  # rows that principal components place as well as t-SNE does
 PERPLEXITY = 15  # neighbours that t-SNE looks at; of 10 to 50, it keeps the nearest ten best
 ITERATIONS = 350  # of t-SNE, 250 of them with exaggeration; more keep no more neighbours
 ANGLE = 0.8  # of Barnes and Hut; 0.5 takes 1.4 times as long and keeps no more neighbours
-UMAP_WARNINGS = (  # about intended settings
-    "precomputed_knn",
-    "n_jobs value",
-    "Embedding a total of",
-    "Spectral initialisation failed",
-)
 
 
 def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
@@ -60,8 +54,7 @@ def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -
     and half a minute on first use. L. McInnes et al., UMAP (2018).
     """
     with warnings.catch_warnings():
-        for message in UMAP_WARNINGS:
-            warnings.filterwarnings("ignore", message)
+        warnings.simplefilter("ignore")  # about intended settings
         reducer = _umap_class()(
             n_neighbors=n_neighbors,
             n_components=n_dims,

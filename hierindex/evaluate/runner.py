@@ -38,8 +38,7 @@ from hierindex.models.embedder import EmbedLike, as_embed_model, fingerprint
 from hierindex.models.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.respond.answer import Answer
-from hierindex.retrieve.search import cuts, of_documents
-from hierindex.store.filters import Filters
+from hierindex.store.filters import CHUNKS, Filters, on_documents
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import SemanticHierarchy
 
@@ -67,8 +66,8 @@ class Asked:
     def filters(self) -> Filters:
         """The question's `within` and `without` as filters for `as_retriever` and `ask`."""
         within, without = self.question.within, self.question.without
-        searched = () if within is None else (of_documents([within]),)
-        excluded = () if without is None else (Filters((of_documents([without]),), "not"),)
+        searched = () if within is None else (on_documents([within]),)
+        excluded = () if without is None else (Filters((on_documents([without]),), "not"),)
         return Filters((*searched, *excluded))
 
 
@@ -340,7 +339,7 @@ def _figures(
     """Return the figures of each method, except those that a note reports as left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
     further, texts = measures or (lambda *_: {}), dataset.texts
-    chunks = index.table.snapshot().nodes(filters=Filters((cuts([0]),)))
+    chunks = index.table.snapshot().nodes(where=CHUNKS)
     mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
 
     def measured(way: Way, asked: Asked) -> dict[Measure, float]:

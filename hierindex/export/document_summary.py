@@ -24,8 +24,7 @@ from hierindex.errors import InputError
 from hierindex.export.files import new, ordered_nodes, snapshot_of
 from hierindex.index import HierarchicalIndex
 from hierindex.models.adapters import LLMLike, as_llm
-from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters
+from hierindex.store.filters import WHOLE
 from hierindex.store.snapshot import Snapshot
 from hierindex.text_node import from_text_node, to_text_node
 
@@ -129,7 +128,7 @@ def _summaries(
     index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
     """Return each document's summary with its vector; extract one if the tree has none."""
-    whole = snapshot.nodes(filters=Filters((WHOLE,)))
+    whole = snapshot.nodes(where=WHOLE)
     summaries: dict[str, BaseNode] = {node.whole_document: to_text_node(node) for node in whole}
     without = sorted(chunks.keys() - summaries.keys())
     if ids := [chunk.node_id for document in without for chunk in chunks[document]]:

@@ -35,7 +35,7 @@ from hierindex.node import (
 from hierindex.progress import Progress, silent
 from hierindex.text.sentences import bounds_in_prose
 from hierindex.text.words import LANGUAGE, known_language
-from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
+from hierindex.text_node import check_keys, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
@@ -344,7 +344,7 @@ def split_documents(
     chunks: list[Node] = []
     for i, document in enumerate(documents):
         progress("split", i, len(documents))
-        check_text_node(document)
+        check_keys(document)
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter.chunks_of(document)
         else:

@@ -28,8 +28,7 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import OF_OTHERS, Retrieval, Retrieved
-from hierindex.retrieve.search import in_reading_order
-from hierindex.retrieve.selection import WROTE
+from hierindex.retrieve.search import WROTE, in_reading_order
 from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot

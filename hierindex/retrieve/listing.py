@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.identity import name_of
 from hierindex.retrieve.named import NAMES, ORDINARY, titles_of_documents
-from hierindex.retrieve.search import Search, cuts
+from hierindex.retrieve.search import Search
+from hierindex.store.filters import CHUNKS
 from hierindex.store.search import having
-from hierindex.text.display import counted
+from hierindex.text.display import counted, shortened
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_LISTED = 10  # documents that the text of a listing names
 MAX_TITLES = 40  # of a listing of all documents
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
 DOCUMENT = re.compile(r"documents?|files?|dokumente?n?|datei(?:en)?|archivos?|documentos?", re.I)
@@ -202,21 +202,15 @@ def _documents_without(search: Search, words: Sequence[str]) -> Listing:
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
     """Return the chunks that pass the filters and contain all words."""
-    scope = search.snapshot.scope(search.filters_within(cuts([0])), columns=("documents",))
+    scope = search.snapshot.scope(search.filters, CHUNKS, columns=("documents",))
     if words:
         return having(scope, words)
-    return scope.rows(search.snapshot.select(*scope.columns, where=scope.where))
+    return search.snapshot.select(*scope.columns, where=scope.where)
 
 
 def _numbers(chunks: "pa.Table") -> Counter[str]:
     """Return the number of chunks of each document, by document id."""
     return Counter(sorted(each for of in chunks["documents"].to_pylist() for each in of))
-
-
-def shortened(names: Sequence[str]) -> str:
-    """Return the first ten names, and the number of the others."""
-    more = f" and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else ""
-    return f"{', '.join(names[:MAX_LISTED])}{more}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from hierindex.core.identity import name_of, wholes
 from hierindex.node import TITLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
-from hierindex.retrieve.selection import WHOLE
-from hierindex.store.filters import Filters, of_documents, prefilter
+from hierindex.store.filters import WHOLE, of_documents
 from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import UNSPACED, folded
@@ -163,8 +162,7 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     lower case, separated by spaces. Cached: for 100,000 documents, 5 s.
     """
     given = {(whole, each) for each in snapshot.document_ids() for whole in wholes(each)}
-    whole = prefilter(Filters((WHOLE,)))
-    for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
+    for row in snapshot.select("whole_document", "metadata", where=WHOLE).to_pylist():
         names = names_in(json.loads(row["metadata"]))
         given |= {(name, row["whole_document"]) for name in names if name}
     named = set[tuple[str, str]]()

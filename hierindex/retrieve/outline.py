@@ -15,9 +15,7 @@ from hierindex.core.titles import CUT
 from hierindex.errors import NotFoundError
 from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
-from hierindex.retrieve.levels import Cut
-from hierindex.retrieve.search import Search
-from hierindex.retrieve.selection import first_place, without_copies
+from hierindex.retrieve.search import Search, first_place, without_copies
 from hierindex.retrieve.tree import TREE_COLUMNS, is_in, tree_of, whole_tree
 from hierindex.store.filters import Prefilter, of_documents
 from hierindex.store.snapshot import Snapshot
@@ -37,7 +35,7 @@ def outline(
     budget: int,
     *,
     of: Sequence[str] | None = None,
-    at: Cut | None = None,
+    at: Prefilter | None = None,
     most: int | None = None,
     question: bool = False,
     whole: bool = False,
@@ -55,8 +53,8 @@ def outline(
         Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Only nodes with text
         of these documents alone, these nodes, and nodes under them are used. By default the whole
         index.
-    at : Cut, optional
-        Select only nodes of these levels.
+    at : Prefilter, optional
+        Select only nodes that meet this condition.
     most : int, optional
         Maximum number of parts; never more than one for every 20 tokens of the budget.
     question : bool
@@ -107,7 +105,7 @@ def outline(
         if text.any():
             share = forest.summed(text) / text.sum()
     if at is not None:
-        may &= is_in(tree.ids, snapshot.ids(at.filters, where, highest_of=at.highest_of))
+        may &= is_in(tree.ids, snapshot.ids(None, at & where))
     document = forest.highest(tree.is_whole & may)
     groups = document == -1
     if whole and len(np.unique(document[~groups])) > 1:
@@ -182,8 +180,8 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     documents = [document for document, named in inside.items() if named]
     others = {*of}.difference(*inside.values())
     node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
-    of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
-    every = {*documents, *(document for row in of_nodes for document in row)}
+    of_nodes = snapshot.rows(node_ids, columns=("id", "documents"))
+    every = {*documents, *(document for row in of_nodes for document in row["documents"])}
     where = of_documents(every) if len(every) <= MANY else Prefilter()
     return documents, node_ids, where
 

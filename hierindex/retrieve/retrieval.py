@@ -20,11 +20,13 @@ from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
-from hierindex.retrieve.listing import Listing, asked_of, listing, shortened
+from hierindex.retrieve.listing import Listing, asked_of, listing
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.search import BY, By, Search, of_documents
-from hierindex.retrieve.selection import (
+from hierindex.retrieve.search import (
+    BY,
+    By,
+    Search,
     all_of_documents,
     best_of_documents,
     best_texts,
@@ -35,11 +37,11 @@ from hierindex.retrieve.selection import (
     without_copies,
 )
 from hierindex.settings import SearchSettings
-from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import EVERY_ROW, Filters, Part
+from hierindex.store.filters import Filters, Part, combined, on_documents, with_known_keys
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import paired
+from hierindex.text.display import shortened
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -178,8 +180,7 @@ class Retrieval:
         narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
         if also is not None:
-            both = tuple(filters for filters in (self._filters, also) if filters)
-            narrow.filters = narrow._filters = Filters(both)
+            narrow.filters = narrow._filters = combined(self._filters, also)
         return narrow
 
     def others(self) -> Self:
@@ -218,13 +219,13 @@ class Retrieval:
         if self._others and not documents:
             return Retrieved(question, snapshot, [], why)
         if documents:
-            part: Part = of_documents(documents)
+            part: Part = on_documents(documents)
             if self._others:
                 passes = " that passes the filters" if self._filters else ""
                 nothing = f"Nothing in {shortened(documents)}{passes} answers this"
                 why = f"{_searched(self.levels)}{OF_OTHERS}{nothing}"
                 part = Filters((part,), "not")
-            search = replace(search, filters=search.filters_within(part))
+            search = replace(search, filters=combined(part, search.filters))
         found = self._found(search)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]
@@ -286,8 +287,7 @@ class Retrieval:
                 return best_of_documents(search, n, n_documents=self.n_documents or N_DOCUMENTS)
             case "collapsed":
                 return search.best(n)
-        cut = cut_of(search.snapshot, self.levels or (0,))
-        return search.best(n, cut.filters, highest_of=cut.highest_of)
+        return search.best(n, cut_of(search.snapshot, self.levels or (0,)))
 
 
 KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
@@ -381,9 +381,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
     if levels and files:  # summaries of groups are of no single document
-        cut = cut_of(search.snapshot, levels)
-        own = Filters((cut.filters, of_documents(files)))
-        files = files if search.snapshot.ids(own, EVERY_ROW, highest_of=cut.highest_of) else ()
+        own, cut = Filters((on_documents(files),)), cut_of(search.snapshot, levels)
+        files = files if search.snapshot.ids(own, cut) else ()
     if levels and not files:
         return Choice()
     of = f" of {shortened(files)}, which the question names," if files else ""

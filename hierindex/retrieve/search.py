@@ -1,14 +1,18 @@
-"""A question and a snapshot: searches of the whole tree or of parts of it."""
+"""Searches of a tree, and the selection of results: without copies, and within a budget."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from hierindex.core.arguments import Floats1d, Ints1d
+from hierindex.core.arguments import Floats1d
+from hierindex.core.identity import hash_text
 from hierindex.core.ranking import (
     DENSE_SHARE,
     blended,
@@ -18,11 +22,24 @@ from hierindex.core.ranking import (
     places_of,
     reading_order,
 )
-from hierindex.node import PREFIX, Found, Span
-from hierindex.store.filtering import Scope
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
-from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
-from hierindex.store.search import DEPTH, ROW, fused, matching, nearest, united
+from hierindex.errors import InputError, NotFoundError
+from hierindex.models.record import llm_tokenizer
+from hierindex.node import Found, Node, Quote, Span
+from hierindex.store.filters import (
+    CHUNKS,
+    EVERY_ROW,
+    WHOLE,
+    Filters,
+    Prefilter,
+    Scope,
+    at_cut,
+    by_ids,
+    by_texts,
+    of_documents,
+    on_chunks,
+)
+from hierindex.store.rows import NODE_COLUMNS, node_of, quotes_in, to_nodes
+from hierindex.store.search import DEPTH, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import UNSPACED
 from hierindex.text.words import is_foreign, known_language, without_question_words
@@ -37,10 +54,15 @@ CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find n
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
 SHARE_ACROSS = 0.8  # of vectors, if the text is in another language; tests/benchmarks/languages.py
 LONGEST_NAME = 5  # words, or characters in a script without blanks
-
-LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = ("id", "record", "metadata", "text_hash", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
+MAX_SEARCHED = 1000  # nodes that are searched for more texts
+WIDER = 2  # times as many in each search
+TEXT = attrgetter("node.text")
+N_BEST = 5  # nodes whose documents may be meant
+WROTE = re.compile(
+    r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
+)
+Quotes = Sequence[Quote]
 
 
 @dataclass(frozen=True)
@@ -54,40 +76,24 @@ class Search:
     filters: Filters | None = None
     partial_summaries: bool = False
 
-    def best(
-        self,
-        n: int,
-        *within: Part,
-        among: Sequence[str] | None = None,
-        highest_of: frozenset[str] | None = None,
-    ) -> list[Found]:
-        """Return at most n nodes, best first, that pass the filters and are in all given parts.
+    def best(self, n: int, where: Prefilter = EVERY_ROW) -> list[Found]:
+        """Return at most n nodes, best first, that pass the filters and meet a condition.
 
         In context, nodes with the same text count as one.
-
-        `among` restricts the search to the nodes with these ids. `highest_of` restricts it to
-        chunks and to the summaries with these ids, without those that have a parent among these
-        summaries.
         """
         in_context = self.by == "context"
-        if not self.snapshot.exists or (among is not None and not among):
+        if not self.snapshot.exists:
             return []
         scope = self.snapshot.scope(
-            self.filters_within(*within),
-            among,
+            self.filters,
+            where,
             partial_summaries=self.partial_summaries,
-            highest_of=highest_of,
-            columns=COLUMNS if in_context else NODE_COLUMNS,
+            columns=(*NODE_COLUMNS, "vector") if in_context else NODE_COLUMNS,
         )
         if in_context:
             return self._in_context(n, scope)
         rows = self._rows(n, scope)
         return list(map(Found, to_nodes(rows), rows["score"].to_pylist()))
-
-    def filters_within(self, *parts: Part) -> Filters | None:
-        """Combine the filters of the question with restrictions to parts of the tree."""
-        filters = (*parts, *([] if self.filters is None else [self.filters]))
-        return Filters(filters) if filters else None
 
     def _rows(self, n: int, scope: Scope) -> "pa.Table":
         if self.by == "text":
@@ -105,23 +111,22 @@ class Search:
         )
         by_meaning, by_words = each(searches, 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
-        rows = united(by_meaning, by_words, columns=(*COLUMNS, ROW))
-        question = np.asarray(self.embedding)
-        ranked = rank_in_context(rows, question, lexical, self._shares(rows))
-        hashes = dict(zip(rows["id"].to_pylist(), rows["text_hash"].to_pylist(), strict=True))
-        _, first = np.unique([hashes[node_id] for node_id, _ in ranked], return_index=True)
-        ranked = ranked[: max(np.sort(first)[:n], default=-1) + 1]
-        row = dict(zip(rows["id"].to_pylist(), rows[ROW].to_pylist(), strict=True))
-        found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
-        nodes = {node.id: node for node in to_nodes(found)}
-        return [Found(nodes[node_id], score) for node_id, score in ranked]
+        rows = united(by_meaning, by_words, columns=scope.columns)
+        if not rows.num_rows:
+            return []
+        cosine = cosines(np.stack(rows["vector"].to_numpy()), np.asarray(self.embedding))
+        nodes = to_nodes(rows.drop_columns(["vector"]))
+        words = np.array([lexical.get(node.id, 0.0) for node in nodes])
+        ranked = ranked_in_context(nodes, blended(cosine, words, self._shares(nodes)))
+        first = {node.text: i for i, (node, _) in reversed([*enumerate(ranked)])}
+        return ranked[: sorted(first.values())[:n][-1] + 1]
 
-    def _shares(self, rows: "pa.Table") -> Floats1d:
-        """Return the weight of the vectors for each row: high if its words mean little."""
+    def _shares(self, nodes: Sequence[Node]) -> Floats1d:
+        """Return the weight of the vectors for each node: high if its words mean little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         language = known_language(self.question)
-        known = [json.loads(metadata) for metadata in rows["metadata"].to_pylist()]
-        return np.where([is_foreign(each, language) for each in known], SHARE_ACROSS, share)
+        foreign = [is_foreign(node.metadata, language) for node in nodes]
+        return np.where(foreign, SHARE_ACROSS, share)
 
 
 def is_name(question: str) -> bool:
@@ -139,47 +144,21 @@ def is_name(question: str) -> bool:
     return len(words) == 1 or (capital and len(words) in range(2, LONGEST_NAME + 1))
 
 
-def cuts(levels: Iterable[int]) -> Filters:
-    """Return a filter for the nodes of these levels, including nodes that passed up to them."""
-    return Filters(tuple(map(_cut, levels)), "or")
-
-
-def _cut(level: int) -> Part:
-    down_to = Filter(LEVEL, level, "<=")
-    if level == 0:
-        return down_to  # every node reaches up to 0
-    return Filters((down_to, Filter(LEVEL_MAX, level, ">=")))
-
-
-def of_documents(documents: Sequence[str]) -> Filter:
-    """Return a filter for the nodes with a source in one of these documents."""
-    return Filter(DOCUMENTS, list(documents), "any")
-
-
-def rank_in_context(
-    rows: "pa.Table",
-    question: Floats1d,
-    lexical: Mapping[str, float],
-    share: float | Floats1d = DENSE_SHARE,
-) -> list[tuple[str, float]]:
-    """Rank the nodes found by searches by their scores in context.
+def ranked_in_context(nodes: Sequence[Node], own: Floats1d) -> list[Found]:
+    """Rank distinct nodes of one level by their scores in context.
 
     Parameters
     ----------
-    rows : Table
-        `COLUMNS` of distinct nodes of one level.
-    question : (n_dims,) floats
-    lexical : mapping of str to float
-        Lexical scores by id; a missing node has a score of 0.
-    share : float or (n_rows,) floats in [0, 1]
-        Weight of the vectors, see `blended`.
+    nodes : sequence of Node
+    own : (n_nodes,) floats
+        The score of each node alone, see `blended`.
 
     Returns
     -------
-    list[(str, float)]
-        Ids and scores, best first; ties stay in the order of the rows. Scores are standard
-        deviations above the mean of all nodes, see `hierindex.core.ranking`. Of more than 500
-        nodes, the best are ranked in context and the others follow by their own scores.
+    list[Found]
+        Best first; ties stay in the order of the nodes. Scores are standard deviations above the
+        mean of all nodes, see `hierindex.core.ranking`. Of more than 500 nodes, the best are ranked
+        in context and the others follow by their own scores.
 
     Notes
     -----
@@ -187,18 +166,11 @@ def rank_in_context(
     or has no known position, has no neighbours. Adding neighbours that no search found, or the
     scores of the summaries above, does not improve the ranking.
     """
-    if not rows.num_rows:
-        return []
-    ids = rows["id"].to_pylist()
-    quotes = [quotes_in(record) for record in rows["record"].to_pylist()]
-    spans = [[source for quote in of for source in quote.sources] for of in quotes]
-    document, start, end = _places([*map(_span, spans)])
-    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
-    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]), share)
+    document, start, end = places_of([_span(node.citations) for node in nodes])
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
     K = nearness(document[near], start[near], end[near])
     scores[near] = in_context(own[near], document[near], K)  # not below their own scores
-    return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+    return [Found(nodes[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
 def in_reading_order(found: Sequence[Found]) -> list[int]:
@@ -208,20 +180,222 @@ def in_reading_order(found: Sequence[Found]) -> list[int]:
     """
     relevance = np.array([each.score for each in found], dtype=np.float64)
     sources = [[quote.source for quote in each.node.quotes if quote.source] for each in found]
-    document, start, _ = _places([_span(spans) for spans in sources])
+    document, start, _ = places_of([_span(spans) for spans in sources])
     return [int(i) for i in reading_order(relevance, document, start)]
 
 
-def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Return documents, starts and ends; a passage without a span gets its own document."""
-    return places_of(
-        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
-    )
-
-
-def _span(spans: Sequence[Span]) -> Span | None:
-    """Return the span around some spans, or None if there are none or of several documents."""
+def _span(spans: Sequence[Span]) -> tuple[str, int, int] | None:
+    """Return the document, start and end around spans; None if of no or several documents."""
     if len({span.document for span in spans}) != 1:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)
-    return Span(spans[0].document, start, end)
+    return spans[0].document, start, end
+
+
+def selected(
+    found: Sequence[Found], top_k: int | None = None, token_budget: int | None = None
+) -> list[Found]:
+    """Select at most `top_k` nodes within the token budget, without redundant parents.
+
+    Nodes are taken best first, and a node that does not fit is skipped. A parent whose children
+    are all taken is dropped in favour of the next best node. Tokens are those of
+    `MetadataMode.LLM`, counted by LlamaIndex's global tokenizer.
+
+    Raises
+    ------
+    NotFoundError
+        If there are nodes and none fits the token budget.
+    """
+    n_tokens = dict.fromkeys((each.node.id for each in found), 0)
+    if token_budget is not None:
+        tokens = llm_tokenizer()
+        n_tokens = {node.id: len(tokens(node.llm_text)) for node, _ in found}
+    rest, taken, room = list(found), list[Found](), token_budget or 0
+    while True:
+        for node in rest:
+            if len(taken) == top_k:
+                break
+            if n_tokens[node.node.id] <= room:
+                taken.append(node)
+                room -= n_tokens[node.node.id]
+        ids, redundant = {each.node.id for each in taken}, complete_parents(taken)
+        if not redundant:
+            break
+        rest = [each for each in rest if each.node.id not in ids]
+        room += sum(n_tokens[each] for each in redundant)
+        taken = [each for each in taken if each.node.id not in redundant]
+    if found and not taken:
+        least = min(n_tokens.values())
+        raise NotFoundError(
+            f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
+        )
+    return [each for each in found if each.node.id in ids]
+
+
+def complete_parents(found: Sequence[Found]) -> set[str]:
+    """Return the ids of parents whose children are all among the nodes."""
+    ids = {node.id for node, _ in found}
+    return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
+
+
+def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
+    """Return the best nodes of `n` distinct texts, best first.
+
+    Parameters
+    ----------
+    best : callable
+        Returns at most the given number of nodes, best first.
+    n : int
+    """
+    most = n
+    while True:
+        found = best(most)
+        texts = dict.fromkeys(map(TEXT, found))
+        if len(texts) >= n or len(found) < most or most >= MAX_SEARCHED:
+            kept = {*[*texts][:n]}
+            return [node for node in found if TEXT(node) in kept]
+        most *= WIDER
+
+
+def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
+    """Return one node for each text, with the positions of all nodes of this text in the index.
+
+    Of several nodes, the one of the lowest level is kept, then the one whose document id comes
+    first. It gets the best score and rank of them. So copies of a document are merged into one of
+    the documents. Positions must pass the filters of the search.
+    """
+    copies = defaultdict[str, list[Found]](list)
+    for node in found:
+        copies[TEXT(node)].append(node)
+    quotes = _quotes_of_copies(copies, search)
+    return [merged(nodes, quotes[text]) for text, nodes in copies.items()]
+
+
+def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
+    """Return the quotes of all nodes with these texts, for texts that several nodes have."""
+    copied = search.snapshot.copied_texts()
+    several = [text for text in texts if hash_text(text) in copied]
+    quotes = defaultdict[str, list[Quotes]](list)
+    if several:
+        rows = search.snapshot.rows(
+            filters=search.filters,
+            where=by_texts(several),
+            partial_summaries=search.partial_summaries,
+            columns=("id", "text", "record"),
+        )
+        for row in rows:
+            quotes[row["text"]].append(quotes_in(row["record"]))
+    return quotes
+
+
+def merged(found: Sequence[Found], copies: Iterable[Quotes]) -> Found:
+    """Return the first node by level and position, with the positions of its quotes' copies."""
+    node = min(found, key=lambda each: (each.node.level, first_place(each))).node
+    places = defaultdict[tuple[int, int], set[Span]](set)
+    for quote in chain.from_iterable(copies):
+        places[quote.at, quote.to].update(quote.sources)
+
+    def others(quote: Quote) -> tuple[Span, ...]:
+        elsewhere = places[quote.at, quote.to].difference(quote.sources)
+        return (*quote.also, *sorted(elsewhere, key=itemgetter(0, 1)))
+
+    quotes = tuple(quote._replace(also=others(quote)) for quote in node.quotes)
+    return Found(replace(node, quotes=quotes), max(each.score for each in found))
+
+
+def first_place(found: Found) -> tuple[str, int]:
+    """Return the first document of a node by id, and the first position in it, -1 if unknown."""
+    places = ((span.document, span.start) for span in found.node.citations)
+    return min(places, default=(found.node.documents[0], -1))
+
+
+def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found]:
+    """Return the best chunks of the documents whose summaries are most similar to the question.
+
+    Raises
+    ------
+    InputError
+        If the tree has no summary of a whole document.
+    """
+    found = _documents(search, n_documents)
+    return search.best(n, CHUNKS & of_documents(found))
+
+
+def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
+    """Return all chunks of the documents with the best summaries, in reading order.
+
+    The best document is first.
+
+    Each chunk has the score of its document.
+
+    Raises
+    ------
+    InputError
+        If the tree has no summary of a whole document.
+    """
+    found = _documents(search, n_documents)
+    where = CHUNKS & of_documents(found)
+    nodes = search.snapshot.nodes(filters=search.filters, where=where)
+    place = {document: i for i, document in enumerate(found)}
+    nodes.sort(key=lambda node: (place[node.documents[0]], node.start))
+    return [Found(node, found[node.documents[0]]) for node in nodes]
+
+
+def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
+    """Return the first chunks of the best documents if a question asks who wrote something.
+
+    They get the score of the best node.
+    """
+    if not WROTE.search(search.question) or not found:
+        return []
+    documents = dict.fromkeys(each for node, _ in found[:N_BEST] for each in node.documents)
+    where = search.snapshot.of_each_document & of_documents(documents)
+    rows = search.snapshot.rows(filters=search.filters, where=where)
+    return [Found(node, found[0].score) for node in map(node_of, rows) if not node.previous]
+
+
+def _documents(search: Search, n: int) -> dict[str, float]:
+    """Return the scores of the best documents with a chunk that passes, and of their copies."""
+    with_a_chunk = replace(search, by="dense", partial_summaries=True)
+    found = best_texts(lambda most: with_a_chunk.best(most, WHOLE), n)
+    has_summaries = found or replace(with_a_chunk, filters=None).best(1, WHOLE)
+    if not has_summaries and search.snapshot.highest_level():
+        raise InputError(
+            "mode 'document' needs a tree with a summary of each document; build it with method "
+            "semantic or document, or with RaptorHierarchy(scope='document')."
+        )
+    return {node.whole_document: score for node, score in found}
+
+
+def traversal(search: Search, n: int, *, beam: int, level: int) -> list[Found]:
+    """Return the best nodes of a level that a beam search from the roots reaches.
+
+    At each step the `beam` best nodes above the level are replaced by their children. They are
+    compared by cosine similarity. Only summaries with a chunk that passes the filters are
+    followed, and results must pass the filters themselves.
+
+    Parameters
+    ----------
+    search : Search
+    n : int
+        Maximum number of nodes.
+    beam : int
+        Number of nodes kept at each step.
+    level : int
+        The level of the results.
+
+    Notes
+    -----
+    Costs one search for each level. It finds less than a search of the level and takes longer: on
+    two sets of 1,700 chunks, a beam of 10, 30 and 100 reached 0.4 to 0.7, 0.75 to 0.9 and 0.95 to
+    0.99 of the ten most similar chunks. Scores smoothed along the path (LATTICE, arXiv 2510.13217)
+    reach no more.
+    Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
+    """
+    above, chunks = Prefilter(f"level > {level:d}"), on_chunks(search.filters)
+    followed = replace(search, by="dense", filters=chunks, partial_summaries=True)
+    coming = reached = {*search.snapshot.roots()}
+    while kept := followed.best(beam, above & by_ids(coming)):
+        coming = {child for each in kept for child in each.node.children} - reached
+        reached = reached | coming
+    return search.best(n, at_cut(level) & by_ids(reached))

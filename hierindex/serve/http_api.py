@@ -32,7 +32,7 @@ from hierindex.settings import (
     Score,
     SearchSettings,
 )
-from hierindex.store.filtering import BEGINS, known_filters
+from hierindex.store.filters import BEGINS, known_filters
 from hierindex.store.snapshot import Snapshot
 
 with extra("serve", "The server needs"):

@@ -53,7 +53,7 @@ class Connection:
     Raises
     ------
     InputError
-        If `uri` is a file, or has characters that LanceDB cannot take.
+        If `uri` is empty or a file, or has characters that LanceDB cannot take.
     """
 
     def __init__(self, uri: str, storage_options: dict[str, str] | None = None) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hierindex.node import Node
-from hierindex.store.filtering import incomplete, with_known_keys
-from hierindex.store.filters import Filters
+from hierindex.store.filters import Filters, incomplete, with_known_keys
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, as_table, node_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table

@@ -1,4 +1,8 @@
-"""Metadata filters: their meaning, and the conditions by which LanceDB evaluates them.
+"""Metadata filters: their meaning, the rows that pass, and the conditions that LanceDB evaluates.
+
+A filter on the node itself (`hierindex_level`, ...) is evaluated on its row. Any other filter is
+evaluated on chunks: a summary passes if every chunk under it passes, so that no summary reveals an
+excluded chunk. The merged metadata of summaries are not used, because their lists are truncated.
 
 Each row has a list of digests, one for each metadata key and one for each value, which has a
 LABEL_LIST index, and a JSON object of its strings and numbers, for the other operators. User
@@ -8,25 +12,30 @@ input enters the SQL only as digests, numbers, hexadecimal digits and plain word
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.arguments import require
 from hierindex.core.identity import hash_text
-from hierindex.errors import InputError
+from hierindex.errors import InputError, NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.text.characters import paired
 
 if TYPE_CHECKING:
+    from lancedb.query import MatchQuery
     from llama_index.core.vector_stores.types import MetadataFilters
 
-MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
+    from hierindex.store.snapshot import Snapshot
+
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
-COLUMNS = tuple(TYPE_OF)
-OF_NODE = tuple(PREFIX + column for column in COLUMNS)
+OF_NODE = tuple(PREFIX + column for column in TYPE_OF)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 DOCUMENTS = PREFIX + "documents"
 OURS = (DOCUMENTS, *OF_NODE)
@@ -39,6 +48,14 @@ OfText = Literal["text_match", "text_match_insensitive"]
 OfList = Literal["in", "nin", "any", "all", "contains", "is_empty"]
 Op = Comparison | OfText | OfList
 """LlamaIndex's operators."""
+
+MOST_KEPT = 10  # cached results of filters
+MOST_LISTED = 20
+
+CONTAINED: Op = "text_match_insensitive"
+COMPARED: dict[str, Op] = {">": ">", ">=": ">=", "<": "<", "<=": "<=", "~": CONTAINED}
+BEGINS = "^[^=!<>~]+(!=|[<>=~])"  # a condition, for descriptions
+CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 
 @dataclass(frozen=True)
@@ -64,7 +81,7 @@ class Filters:
         Raises
         ------
         InputError
-            If they are of another type, or nested deeper than LanceDB can parse.
+            If they are of another type.
         """
         if not given:
             return None
@@ -74,14 +91,9 @@ class Filters:
         return given if isinstance(given, cls) else cls._of(given)
 
     @classmethod
-    def _of(cls, given: Any, depth: int = 1) -> "Filters":
-        if depth > MOST_DEEP:
-            raise InputError(
-                f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
-                "condition into one MetadataFilters."
-            )
+    def _of(cls, given: Any) -> "Filters":
         filters = tuple(
-            cls._of(each, depth + 1)
+            cls._of(each)
             if hasattr(each, "filters")
             else Filter(each.key, each.value, each.operator.value)
             for each in given.filters
@@ -100,6 +112,18 @@ def is_of_node(filters: Part) -> bool | None:
     return asked.pop() if len(asked) == 1 else None if asked else True
 
 
+def on_chunks(filters: Filters | None) -> Filters | None:
+    """Return the filters without those on the node itself."""
+    parts = [] if filters is None else conjuncts(filters)
+    return combined(*(part for part in parts if is_of_node(part) is False))
+
+
+def combined(*parts: Part | None) -> Filters | None:
+    """Combine filters with AND, without those that are None; None if there are none."""
+    given = tuple(part for part in parts if part is not None)
+    return Filters(given) if given else None
+
+
 def keys(filters: Part) -> set[str]:
     """Return the keys that filters use."""
     if isinstance(filters, Filter):
@@ -111,15 +135,17 @@ NOTHING = Filters(condition="or")
 EVERYTHING = Filters()
 
 
-def replaced(
-    filters: Filters, by: Callable[[Filter, bool], Part], *, negated: bool = False
-) -> Filters:
-    """Replace each condition by `by(condition, negated)`; `negated` counts enclosing NOTs."""
+def _renamed(filters: Filters, known: Mapping[str, str], *, negated: bool = False) -> Filters:
+    """Rename keys; conditions on keys that are not known match nothing, also within a NOT."""
     negated ^= filters.condition == "not"
-    parts = [
-        replaced(f, by, negated=negated) if isinstance(f, Filters) else by(f, negated)
-        for f in filters.filters
-    ]
+    parts = list[Part]()
+    for part in filters.filters:
+        if isinstance(part, Filters):
+            parts.append(_renamed(part, known, negated=negated))
+        elif part.key in known:
+            parts.append(replace(part, key=known[part.key]))
+        else:
+            parts.append(EVERYTHING if negated else NOTHING)
     return replace(filters, filters=tuple(parts))
 
 
@@ -215,6 +241,8 @@ CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 END_CHUNKS = Prefilter("level = 0 AND (previous_id = '' OR next_id = '')")
 ROOTS = Prefilter("array_length(parent_ids) = 0")
 STALE = Prefilter("stale <> ''")
+WHOLE = Prefilter("whole_document > ''")
+"""The highest node over exactly the chunks of each document."""
 CHILDLESS = Prefilter("(stale = 'child' OR array_length(child_ids) = 0)")
 
 
@@ -265,9 +293,14 @@ def at_cut(level: int) -> Prefilter:
     return Prefilter(f"level <= {level:d} AND level_max >= {level:d}")
 
 
+def on_documents(documents: Iterable[str]) -> Filter:
+    """Return a filter for the chunks of these documents."""
+    return Filter(DOCUMENTS, [*documents], "any")
+
+
 def of_documents(documents: Iterable[str]) -> Prefilter:
     """Return the condition that a node has text of one of these documents."""
-    return prefilter(Filter(DOCUMENTS, [*documents], "any"))
+    return prefilter(on_documents(documents))
 
 
 def prefilter(filters: Part) -> Prefilter:
@@ -366,3 +399,191 @@ def _string(value: str) -> str:
     if PLAIN.fullmatch(value):
         return f"'{value}'"
     return f"try_cast(X'{value.encode('utf-8', 'surrogatepass').hex()}' as string)"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Rows of a snapshot that are searched or read.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        A snapshot whose table exists.
+    where : Prefilter
+        The condition that these rows meet.
+    columns : sequence of str
+        Columns to return.
+    """
+
+    snapshot: "Snapshot"
+    where: Prefilter
+    columns: Sequence[str]
+
+    def search(self, sought: "list[float] | MatchQuery | None", n_rows: int, *scores: str) -> Any:
+        """Return a LanceDB search for the best of the rows that meet the condition."""
+        search = self.where.narrow(self.snapshot.require().search(sought))
+        limit = min(n_rows, 1 + self.snapshot.n_rows())
+        return search.select([*self.columns, *scores]).limit(limit)
+
+
+def passing(
+    snapshot: "Snapshot", filters: Filters | None, where: Prefilter, *, partial: bool
+) -> Prefilter:
+    """Return the condition that rows meet another one and pass filters; warn about unknown keys.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    filters : Filters, optional
+    where : Prefilter
+    partial : bool
+        Whether one passing chunk under a summary is enough for it to pass.
+
+    Raises
+    ------
+    InputError
+        If OR or NOT combines filters on the node itself with others.
+    """
+    if filters is None:
+        return where
+    parts = conjuncts(with_known_keys(snapshot, filters))
+    if any(is_of_node(part) is None for part in parts):
+        raise InputError(
+            f"A filter on the node itself ({', '.join(OF_NODE)}) and a filter on metadata can be "
+            "combined only by AND."
+        )
+    of_node = all_of([where, *(prefilter(part) for part in parts if is_of_node(part))])
+    of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
+    if not of_chunks.filters:
+        return of_node
+    return of_node & (
+        CHUNKS & prefilter(of_chunks) | _summaries(snapshot, of_node, of_chunks, partial)
+    )
+
+
+def _summaries(
+    snapshot: "Snapshot", of_node: Prefilter, of_chunks: Filters, partial: bool
+) -> Prefilter:
+    """Return the condition that summaries pass filters on chunks, if any passes those on nodes."""
+    if not snapshot.count(of_node & SUMMARIES):
+        return NO_ROW
+    kept: dict[str, Prefilter] = snapshot.known.setdefault("passing summaries", {})
+    key = f"{of_chunks!r} {partial}"
+    if (found := kept.get(key)) is None:
+        failing = outside(snapshot, of_chunks, partial=partial)
+        others = snapshot.parents_of_summaries().keys() - failing
+        is_shorter = len(others) < len(failing)
+        found = SUMMARIES & (by_ids(others) if is_shorter else ~by_ids(failing))
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[key] = found
+    return found
+
+
+def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Set[str]:
+    """Return the ids of the summaries that fail filters, evaluated on every chunk under them.
+
+    A summary that has lost a child fails as well, because its text may contain that child.
+    With `partial`, a summary fails only if no remaining chunk under it passes.
+    """
+    import pyarrow.compute as pc
+
+    parents = snapshot.parents_of_summaries()
+    passes = prefilter(filters)
+    rows = snapshot.select("parent_ids", where=CHUNKS & (passes if partial else ~passes))
+    above = pc.list_flatten(rows["parent_ids"]).unique().to_pylist()
+    found = with_ancestors({*above}, parents)
+    return parents.keys() - found if partial else found | incomplete(snapshot)
+
+
+def incomplete(snapshot: "Snapshot") -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
+    rows = snapshot.select("id", where=SUMMARIES & CHILDLESS)
+    return with_ancestors({*rows["id"].to_pylist()}, snapshot.parents_of_summaries())
+
+
+def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
+    """Return the ids of nodes and of all their ancestors, given the parents of nodes by id."""
+    reached, coming = set[str](), set(of)
+    while coming:
+        reached |= coming
+        coming = {parent for node_id in coming for parent in parents.get(node_id, ())} - reached
+    return reached
+
+
+def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = False) -> Filters:
+    """Replace conditions on keys that no chunk has by ones that match nothing, with a warning.
+
+    The key `documents` means hierindex's own unless a chunk has it in its metadata. Only digests
+    are read; an error message also needs the metadata of all chunks.
+
+    Raises
+    ------
+    NotFoundError
+        If `strict` and a key is in no chunk; the message names the existing keys.
+    """
+    asked = keys(filters)
+    known = {key: key for key in asked if key in OURS or snapshot.has_key(key)}
+    unprefixed = DOCUMENTS.removeprefix(PREFIX)
+    if unprefixed in asked:
+        known.setdefault(unprefixed, DOCUMENTS)
+    for key in sorted(asked - known.keys()) if snapshot.exists else ():
+        if strict:
+            every = [*metadata_keys(snapshot), *OURS]
+            there = [name if re.fullmatch(r"[\w.-]+", name) else repr(name) for name in every]
+            raise NotFoundError(
+                f"No chunk has the key {key!r}{nearest(key, there)}; there are "
+                f"{', '.join(there[:MOST_LISTED])}."
+            )
+        warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
+    return _renamed(filters, known)
+
+
+def metadata_keys(snapshot: "Snapshot") -> list[str]:
+    """Return the keys of the chunks' metadata, the most common first."""
+    counts = Counter[str]()
+    for row in snapshot.select("metadata", "source", where=CHUNKS).to_pylist():
+        source = json.loads(row["source"])["metadata"] if row["source"] else {}
+        values = {**source, **json.loads(row["metadata"])}
+        counts.update(key for key, value in values.items() if value is not None)
+    return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def known_filters(conditions: Sequence[str] | None, snapshot: "Snapshot") -> Filters | None:
+    """Return filters written as conditions, such as "author=Ada"; None without conditions.
+
+    All conditions must hold. `=` also matches a list that contains the value; `~` matches a string
+    that contains it, ignoring case. Numeric values are compared as numbers; `=` also compares them
+    as strings.
+
+    Raises
+    ------
+    InputError
+        If a condition cannot be parsed, or no chunk has its key.
+    """
+    if not conditions:
+        return None
+    return with_known_keys(snapshot, Filters(tuple(map(_filter, conditions))), strict=True)
+
+
+def _filter(condition: str) -> Part:
+    parts = CONDITION.fullmatch(condition)
+    if parts is None:
+        raise InputError(
+            f"A filter is KEY=VALUE (or !=, <, <=, >, >=, ~ instead of =), got {condition!r}."
+        )
+    key, sign, text = parts["key"], parts["sign"], parts["value"]
+    number = _number(text)
+    if sign in COMPARED:
+        value = text if sign == "~" or number is None else number
+        return Filter(key, value, COMPARED[sign])
+    same = (Filter(key, [value], "any") for value in (text, number) if value is not None)
+    return Filters(tuple(same), "or" if sign == "=" else "not")
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        with suppress(ValueError):
+            number = kind(text)
+            return number if isfinite(number) else None
+    return None

@@ -20,12 +20,12 @@ from hierindex.errors import FormatError, InputError
 from hierindex.node import (
     FILE_NAME,
     MOST_DOCUMENTS,
+    RECORDED,
     SECTION,
     TITLE,
-    Grounding,
-    Maker,
     Node,
     Quote,
+    of_record,
     quotes_of,
     to_json,
 )
@@ -48,16 +48,10 @@ APART = {"text_hash", "words", "digests", "scalars", "stale", "vector"}
 OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
 DATE = "date"  # metadata key, in ISO 8601
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 AS_THEY_ARE = (
     "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
 )
 """Fields of a node that are stored in columns of the same names."""
-RECORDED = "quotes maker n_chunks titles written_title grounding".split()
-"""Fields of a node in the column `record`, as JSON."""
 
 
 def schema(n_dims: int) -> pa.Schema:
@@ -213,7 +207,8 @@ def row_of(node: Node) -> Row:
     return {
         **{name: getattr(node, name) for name in AS_THEY_ARE},
         "documents": documents,
-        **parent_columns(node.parents),
+        "parent_ids": [node_id for node_id, _ in node.parents],
+        "parent_weights": [weight for _, weight in node.parents],
         "child_ids": list(node.children),
         "previous_id": node.previous,
         "next_id": node.next,
@@ -237,14 +232,6 @@ def derived_columns(text: str, metadata: Mapping[str, Any], documents: Sequence[
     }
 
 
-def parent_columns(parents: Sequence[tuple[str, float]]) -> Row:
-    """Return the columns for a node's parents, given their ids with weights."""
-    return {
-        "parent_ids": [node_id for node_id, _ in parents],
-        "parent_weights": [weight for _, weight in parents],
-    }
-
-
 def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[Node]:
     """Convert rows to nodes, with vectors if the rows have them."""
     return list(map(node_of, rows.to_pylist()))
@@ -252,7 +239,6 @@ def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[Node]:
 
 def node_of(row: Mapping[str, Any]) -> Node:
     """Convert a row to a node, with its vector if the row has one."""
-    record = json.loads(row["record"]) if row["record"] else {}
     vector = row.get("vector")
     return Node(
         **{name: row[name] for name in AS_THEY_ARE},
@@ -262,12 +248,7 @@ def node_of(row: Mapping[str, Any]) -> Node:
         children=tuple(row["child_ids"]),
         previous=row["previous_id"],
         next=row["next_id"],
-        quotes=quotes_of(record.get("quotes", ())),
-        grounding=Grounding.from_json(record.get("grounding")),
-        n_chunks=record.get("n_chunks", 1),
-        titles=tuple(record.get("titles", ())),
-        written_title=record.get("written_title", ""),
-        maker=Maker(*record["maker"]) if record else None,
+        **of_record(json.loads(row["record"]) if row["record"] else {}),
         source=json.loads(row["source"]) if row["source"] else {},
         others=json.loads(row["node"]),
         vector=None if vector is None else np.asarray(vector, np.float32),
@@ -313,7 +294,7 @@ def _in_words(date: str) -> str:
         day = datetime.fromisoformat(date)
     except ValueError:
         return ""
-    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {day:%B} {day.year}"
 
 
 def describe(node: Node) -> dict[str, Any]:

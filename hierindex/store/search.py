@@ -1,7 +1,7 @@
 """Search of a LanceDB table by vectors, by words, or by both, and the search indices."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.store.filtering import Scope
+from hierindex.store.filters import Scope
 from hierindex.text.characters import paired, searched
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
@@ -31,9 +31,7 @@ UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a te
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 ALPHA = 0.5  # share of the vectors in fused scores
-ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
 LITERALS = 3  # weight of "-k" and "3.2" in a question, which mostly asks about them
-WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
 def maintain(table: "Table") -> None:
@@ -96,16 +94,12 @@ def nearest(scope: Scope, vector: list[float], n_rows: int) -> pa.Table:
     The search is exact in tables without a vector index and among few rows. Otherwise the vector
     index picks candidates, which are ordered by their exact cosine.
     """
-    is_exact = scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope)
-
-    def search(limit: int) -> pa.Table:
-        query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
-        # Without a maximum, more partitions are searched while too few rows are found.
-        query = query.bypass_vector_index() if is_exact else query.maximum_nprobes(0)
-        query = query.select([*scope.columns, "_distance"]).limit(limit)
-        return scope.snapshot.read(query)
-
-    rows = _first(scope, search, n_rows)
+    query = scope.search(vector, n_rows, "_distance").distance_type("cosine")
+    if scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope):
+        query = query.bypass_vector_index()
+    else:  # without a maximum, more partitions are searched while too few rows are found
+        query = query.refine_factor(REFINE_FACTOR).maximum_nprobes(0)
+    rows = scope.snapshot.read(query)
     return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
 
 
@@ -114,12 +108,7 @@ def matching(scope: Scope, text: str, n_rows: int) -> pa.Table:
 
     The title, file name, section, people and dates of a row also count as its words.
     """
-
-    def search(limit: int) -> pa.Table:
-        query = scope.search(_words(text))
-        return scope.snapshot.read(query.select([*scope.columns, "_score"]).limit(limit))
-
-    rows = _first(scope, search, n_rows)
+    rows = scope.snapshot.read(scope.search(_words(text), n_rows, "_score"))
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
 
 
@@ -127,9 +116,8 @@ def having(scope: Scope, words: Sequence[str]) -> pa.Table:
     """Return all rows that contain each of these words, matched as in `matching`."""
     from lancedb.query import FullTextOperator
 
-    query = scope.search(_words(" ".join(words), operator=FullTextOperator.AND))
-    query = query.select([*scope.columns, "_score"]).limit(1 + scope.snapshot.n_rows())
-    return scope.rows(scope.snapshot.read(query))
+    every = _words(" ".join(words), operator=FullTextOperator.AND)
+    return scope.snapshot.read(scope.search(every, 1 + scope.snapshot.n_rows(), "_score"))
 
 
 def fused(
@@ -179,26 +167,13 @@ def _few_pass(scope: Scope) -> bool:
 
     Cached, because counting takes a third of the time of a search.
     """
-    condition = scope.where.sql
-    if not condition:
+    if not scope.where.sql:
         return False
     few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
-    key = hash(condition)
+    key = hash(scope.where.sql)
     if key not in few:
-        query = scope.search().select(["level"])
-        few[key] = scope.snapshot.read(query.limit(FEW_ROWS + 1)).num_rows <= FEW_ROWS
+        few[key] = scope.snapshot.count(scope.where) <= FEW_ROWS
     return few[key]
-
-
-def _first(scope: Scope, search: Callable[[int], pa.Table], n_rows: int) -> pa.Table:
-    """Search with a growing limit until enough rows pass the filters."""
-    limit = min(n_rows, 1 + scope.snapshot.n_rows())
-    while True:
-        rows = search(limit)
-        passing = scope.rows(rows)
-        if passing.num_rows >= n_rows or rows.num_rows < limit:
-            return passing[:n_rows]
-        limit *= WIDER
 
 
 def _words(text: str, **options: Any) -> Any:

@@ -18,7 +18,6 @@ from hierindex.core.identity import wholes
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
-from hierindex.store.filtering import HIGHEST_BY, Scope, passing
 from hierindex.store.filters import (
     CHUNKS,
     END_CHUNKS,
@@ -29,12 +28,15 @@ from hierindex.store.filters import (
     Filter,
     Filters,
     Prefilter,
+    Scope,
     by_ids,
     having,
+    passing,
+    prefilter,
 )
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
-from hierindex.text.display import counted
+from hierindex.text.display import counted, shortened
 
 if TYPE_CHECKING:
     from lancedb.query import LanceQueryBuilder
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Read = TypeVar("Read", bound="Snapshot")
 BATCH = 8192  # rows
-MOST_PARTS = 10  # of a mailbox that an error names
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
@@ -163,12 +164,6 @@ class Snapshot:
         if self._schema is not None:
             check_dimension(self._schema, n_dims, "the question has")
 
-    def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
-        """Return columns of some or all nodes; empty if the table does not exist."""
-        where = EVERY_ROW if node_ids is None else by_ids(node_ids)
-        columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
-        return columns
-
     def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
@@ -222,14 +217,6 @@ class Snapshot:
         """
         with self.reading():
             return query.to_arrow()
-
-    def taken(self, row_ids: list[int], columns: Sequence[str]) -> pa.Table:
-        """Return columns of rows that a search has found, by their row ids, in any order.
-
-        This takes half the time of a search by the nodes' ids.
-        """
-        with self.reading():
-            return self.require().take_row_ids(row_ids).select([*columns]).to_arrow()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -317,51 +304,42 @@ class Snapshot:
     def scope(
         self,
         filters: Filters | None = None,
-        node_ids: Collection[str] | None = None,
-        *,
         where: Prefilter = EVERY_ROW,
+        *,
         partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows that pass filters, have one of the ids and meet a condition, if given.
-
-        See `Scope` for `highest_of`. The table must exist.
-        """
-        where &= passing(self, filters, partial=partial_summaries)
-        if node_ids is not None:
-            where &= by_ids(node_ids)
-        read = () if highest_of is None else HIGHEST_BY
-        return Scope(self, where, tuple(dict.fromkeys((*columns, *read))), highest_of)
+        """Return the rows that pass filters and meet a condition; the table must exist."""
+        return Scope(self, passing(self, filters, where, partial=partial_summaries), columns)
 
     def nodes(
         self,
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
-        *,
-        partial_summaries: bool = False,
+        **options: Any,
     ) -> list[Node]:
-        """Return nodes with embeddings, in the order of the ids if these are given."""
-        found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
-        return list(map(node_of, found))
+        """Return nodes with embeddings, in the order of the ids if these are given; see `rows`."""
+        return list(map(node_of, self.rows(node_ids, filters, **options)))
 
     def rows(
         self,
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
         *,
+        where: Prefilter = EVERY_ROW,
+        partial_summaries: bool = False,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
-        **options: Any,
     ) -> list[dict[str, Any]]:
-        """Return columns, `id` among them, of the rows of `nodes`; see `scope` for options."""
+        """Return columns, `id` among them, of the rows that pass filters and meet a condition."""
         if not self.exists:
             return []
-        scope = self.scope(filters, node_ids, columns=columns, **options)
-        table = scope.rows(self.select(*scope.columns, where=scope.where))
-        by_id = {row["id"]: row for row in table.to_pylist()}
+        if node_ids is not None:
+            where &= by_ids(node_ids)
+        where = passing(self, filters, where, partial=partial_summaries)
+        by_id = {row["id"]: row for row in self.select(*columns, where=where).to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    def ids(self, filters: Filters, where: Prefilter, **options: Any) -> list[str]:
+    def ids(self, filters: Filters | None, where: Prefilter, **options: Any) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition; see `rows`."""
         found = self.rows(None, filters, where=where, columns=["id"], **options)
         return [row["id"] for row in found]
@@ -391,8 +369,8 @@ class Snapshot:
 
     def nodes_named(self, name: str) -> list[Node]:
         """Return the node with an id, or the node with exactly the chunks of a document, if any."""
-        whole = Filters((Filter(PREFIX + "whole_document", name),))
-        return self.nodes([name]) or (self.nodes(filters=whole) if name else [])
+        whole = prefilter(Filter(PREFIX + "whole_document", name))
+        return self.nodes([name]) or (self.nodes(where=whole) if name else [])
 
     def node_beginning(self, start: str) -> Node:
         """Return a node by its id, by the only id that begins with a text, or by its document.
@@ -408,9 +386,8 @@ class Snapshot:
         if parts := sorted({each for row in rows for each in row if start in wholes(each)}):
             of = f"No node has exactly the text of the document {start!r}"
             if start not in parts:  # a mailbox
-                more = f" and {len(parts) - MOST_PARTS:,} more" if parts[MOST_PARTS:] else ""
-                named = ", ".join(map(repr, parts[:MOST_PARTS]))
-                of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}{more}"
+                named = shortened([*map(repr, parts)])
+                of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}"
             raise NotFoundError(f"{of}; `hierindex outline {quote(start)}` shows its parts.")
         return self.nodes([self.id_beginning(start, or_document=True)])[0]
 
@@ -455,12 +432,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    # Opening the index of the digests takes as long as reading the columns of all rows.
-    where = snapshot.of_each_document if snapshot.is_built else CHUNKS & having(LEFT_OUT)
-    rows = snapshot.select("documents", "metadata", where=where)
-    rows = rows.filter(pc.match_substring(rows["metadata"], LEFT_OUT)).to_pylist()
+    rows = snapshot.select("documents", "metadata", where=CHUNKS & having(LEFT_OUT)).to_pylist()
     found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
     partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
     return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]

@@ -1,6 +1,6 @@
-"""Temporary files of an index, which hold rows and documents during a build."""
+"""Temporary files of an index, which hold nodes and documents during a build."""
 
-import json
+import pickle
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,19 +9,17 @@ from os import SEEK_END
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hierindex.errors import InputError
+from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.rows import Row, as_table, schema, vectors_of_rows
+from hierindex.store.rows import as_table, row_of, schema
 
 AT_ONCE = 1024  # rows that are a table in memory
 
 
 class WaitingFile:
-    """JSON values in a temporary file without a name, by number; it vanishes with the process.
+    """Values in a temporary file without a name, by number; it vanishes with the process.
 
     It is in the folder of the index, which needs space for the build anyway. If the folder does not
     exist yet, or the index is in an object store, it is in the system's folder for temporary files.
@@ -35,7 +33,7 @@ class WaitingFile:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._starts = array("q", [0])
+        self._starts = array("q")
 
     def __enter__(self) -> Self:
         with self._connection.access_errors():
@@ -49,60 +47,34 @@ class WaitingFile:
             self._file.close()
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._starts)
 
     def __getitem__(self, number: int) -> Any:
-        return json.loads(self._read(number))
+        with self._connection.access_errors():
+            self._file.seek(self._starts[number])
+            return pickle.load(self._file)  # noqa: S301  # of this process
 
     def append(self, value: Any) -> int:
-        """Add a JSON value and return its number."""
-        return self._write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-
-    def _read(self, number: int) -> bytes:
-        start, end = self._starts[number : number + 2]
+        """Add a value that can be pickled and return its number."""
         with self._connection.access_errors():
-            self._file.seek(start)
-            return self._file.read(end - start)
-
-    def _write(self, data: bytes) -> int:
-        with self._connection.access_errors():
-            self._file.seek(0, SEEK_END)
-            self._file.write(data)
-            self._starts.append(self._file.tell())
+            self._starts.append(self._file.seek(0, SEEK_END))
+            pickle.dump(value, self._file)
         return len(self) - 1
 
 
 class RowFile(WaitingFile):
-    """Rows of nodes in a temporary file, accessed by number."""
+    """Rows of embedded nodes in a temporary file."""
 
-    _n_dims = 0
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Add rows.
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Add the rows of nodes.
 
         Raises
         ------
         InputError
-            If a vector is missing, not finite or of another dimension than the first one.
+            If a node cannot be written, see `row_of`.
         """
-        for row in rows:
-            (x,) = vectors_of_rows([row])
-            if len(self) and len(x) != self._n_dims:
-                widths = sorted([self._n_dims, len(x)])
-                raise InputError(f"Embeddings must have the same dimension, got {widths}.")
-            self._n_dims = len(x)
-            self._write(x.tobytes() + json.dumps({**row, "vector": None}).encode())
-
-    def __getitem__(self, number: int) -> Row:
-        data = self._read(number)
-        return {**json.loads(data[self._n_bytes :]), "vector": self._vector(data)}
-
-    def vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of all rows, (n_rows, n_dims)."""
-        X = np.empty((len(self), self._n_dims), np.float32)
-        for i in range(len(self)):
-            X[i] = self._vector(self._read(i))
-        return X
+        for node in nodes:
+            self.append(row_of(node))
 
     def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order in which they were added; None if there are none."""
@@ -111,11 +83,4 @@ class RowFile(WaitingFile):
         starts = range(0, len(self), AT_ONCE)
         some = ([self[i] for i in range(at, min(at + AT_ONCE, len(self)))] for at in starts)
         batches = chain.from_iterable(as_table(rows).to_batches() for rows in some)
-        return pa.RecordBatchReader.from_batches(schema(self._n_dims), batches)
-
-    @property
-    def _n_bytes(self) -> int:
-        return self._n_dims * np.dtype(np.float32).itemsize
-
-    def _vector(self, data: bytes) -> NDArray[np.float32]:
-        return np.frombuffer(data[: self._n_bytes], np.float32)
+        return pa.RecordBatchReader.from_batches(schema(len(self[0]["vector"])), batches)

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence, Set
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,18 +18,27 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.cache import cache_file, remove
+from hierindex.core.arguments import require
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
 from hierindex.store.deletion import delete_nodes, nodes_to_delete
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys, of_documents
+from hierindex.store.filters import (
+    EVERY_ROW,
+    Filters,
+    by_ids,
+    combined,
+    keys,
+    of_documents,
+    on_documents,
+)
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.text_node import check_text_node, from_text_node, to_text_node
-from hierindex.threads import in_daemon_thread
+from hierindex.text_node import check_keys, from_text_node, to_text_node
+from hierindex.threads import threaded
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
@@ -197,7 +205,7 @@ class HierarchyStore(BasePydanticVectorStore):
             If another version of hierindex wrote the table.
         """
         for node in nodes:
-            check_text_node(node)
+            check_keys(node)
         added = [*map(from_text_node, nodes)]
         if added:
             with self._table.writing("add", None):
@@ -270,13 +278,15 @@ class HierarchyStore(BasePydanticVectorStore):
         self,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        **kwargs: Any,
+        *,
+        partial_summaries: bool = False,
     ) -> list[BaseNode]:
         """Return nodes with embeddings, in the order of the ids if these are given.
 
-        `kwargs` may contain `partial_summaries`; see the class.
+        See the class for `partial_summaries`.
         """
-        found = self.snapshot().nodes(node_ids, Filters.of(filters), **kwargs)
+        ours, partial = Filters.of(filters), partial_summaries
+        found = self.snapshot().nodes(node_ids, ours, partial_summaries=partial)
         return [*map(to_text_node, found)]
 
     @on_newest
@@ -309,40 +319,12 @@ class HierarchyStore(BasePydanticVectorStore):
             ids=rows["id"].to_pylist(),
         )
 
-    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Run `add` in a thread."""
-        return await in_daemon_thread(partial(self.add, nodes, **kwargs))
-
-    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Run `delete` in a thread."""
-        await in_daemon_thread(partial(self.delete, ref_doc_id, **delete_kwargs))
-
-    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
-        self,
-        /,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **options: bool,
-    ) -> int:
-        """Run `delete_nodes` in a thread."""
-        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
-
-    async def aclear(self) -> None:
-        """Run `clear` in a thread."""
-        await in_daemon_thread(self.clear)
-
-    async def aget_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **kwargs: Any,
-    ) -> list[BaseNode]:
-        """Run `get_nodes` in a thread."""
-        return await in_daemon_thread(partial(self.get_nodes, node_ids, filters, **kwargs))
-
-    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """Run `query` in a thread."""
-        return await in_daemon_thread(partial(self.query, query, **kwargs))
+    async_add = threaded(add)  # type: ignore[arg-type]  # no options
+    adelete = threaded(delete)  # type: ignore[arg-type]  # no options
+    adelete_nodes = threaded(delete_nodes)  # type: ignore[arg-type]  # returns a number
+    aclear = threaded(clear)
+    aget_nodes = threaded(get_nodes)
+    aquery = threaded(query)
 
     def _found(
         self,
@@ -356,12 +338,11 @@ class HierarchyStore(BasePydanticVectorStore):
         snapshot, top_k = self.snapshot(), query.similarity_top_k
         if not snapshot.exists:
             return snapshot.select(*NODE_COLUMNS).append_column("score", [[]])
-        filters = Filters.of(query.filters)
-        if query.doc_ids is not None:
-            of = Filter(DOCUMENTS, query.doc_ids, "any")
-            filters = Filters((of, filters) if filters else (of,))
-        node_ids = query.node_ids or None  # [] is what VectorStoreIndex passes for all nodes
-        scope = snapshot.scope(filters, node_ids, partial_summaries=partial_summaries)
+        of = None if query.doc_ids is None else on_documents(query.doc_ids)
+        filters = combined(of, Filters.of(query.filters))
+        # [] is what VectorStoreIndex passes for all nodes
+        where = by_ids(query.node_ids) if query.node_ids else EVERY_ROW
+        scope = snapshot.scope(filters, where, partial_summaries=partial_summaries)
         if query.mode == Mode.TEXT_SEARCH:
             return matching(scope, _words_of(query), query.sparse_top_k or top_k)
         vector = _vector_of(query)
@@ -392,17 +373,14 @@ class HierarchyStore(BasePydanticVectorStore):
 
 def _check_query(query: VectorStoreQuery) -> None:
     """Raise InputError if a mode is unsupported, or a number is out of range."""
-    if query.mode not in MODES:
-        modes = ", ".join(repr(mode.value) for mode in MODES)
-        raise InputError(f"query mode must be one of {modes}, got {query.mode.value!r}.")
+    modes = ", ".join(repr(mode.value) for mode in MODES)
+    require(query.mode in MODES, "query mode", f"one of {modes}", query.mode.value)
     for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
         value = getattr(query, name)
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}.")
+        require(value is None or value >= 1, name, "at least 1", value)
     for name in ("alpha", "mmr_threshold"):
         value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}.")
+        require(value is None or 0 <= value <= 1, name, "in [0, 1]", value)
 
 
 def _vector_of(query: VectorStoreQuery) -> list[float]:

@@ -10,6 +10,7 @@ from hierindex.node import place_of
 from hierindex.text.blocks import split_blocks
 from hierindex.unsafe import visible
 
+MOST_NAMED = 10  # names in a sentence
 # The end of a line that goes on in the next, in a paragraph that has a line of 45 characters and in
 # others, but for labels such as "Guest network: ". No pattern is tried at each of many characters
 # that it would read again: a text may be a megabyte of one sign.
@@ -275,6 +276,16 @@ def counted(n: int, noun: str) -> str:
     elif n != 1:
         noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
     return f"{n:,} {noun}"
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Return the first ten names, and the number of the others.
+
+    >>> shortened([*"abcdefghijkl"])
+    'a, b, c, d, e, f, g, h, i, j and 2 more'
+    """
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _quoted(answer: Json) -> list[str]:

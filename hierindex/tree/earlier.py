@@ -18,13 +18,13 @@ from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
-from hierindex.store.filters import Prefilter, at_cut, by_ids, of_documents
+from hierindex.store.filters import WHOLE, Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import NODE_COLUMNS, to_nodes
 from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
-from hierindex.tree.leaves import level_rows, most_alike, stacked, weight_matrix
 from hierindex.tree.levels import Level
+from hierindex.tree.nodes import level_rows, most_alike, stacked, weight_matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,7 @@ class EarlierTree:
         of_several = f"level_max = {highest:d} AND array_length(documents) > 1"
         if not self.snapshot.count(Prefilter(of_several)):
             return highest
-        whole = self.snapshot.select("level", where=Prefilter("whole_document > ''"))
+        whole = self.snapshot.select("level", where=WHOLE)
         return max(whole["level"].to_pylist(), default=0)
 
     def highest(self, level: int, without: Collection[str]) -> int:

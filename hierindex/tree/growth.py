@@ -20,11 +20,10 @@ from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.store.rows import Row, node_of, parent_columns, row_of
-from hierindex.store.temporary_files import RowFile
+from hierindex.store.temporary_files import WaitingFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
+from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,
@@ -36,8 +35,8 @@ from hierindex.tree.titles import (
 
 T = TypeVar("T")
 
-PoolRows = Sequence[Sequence[Row]]
-"""Rows of the leaves of some pools, with the titles that their documents give them."""
+Leaves = Sequence[Sequence[Node]]
+"""The leaves of some pools, with the titles that their documents give them."""
 
 
 class GrownPools(NamedTuple):
@@ -50,7 +49,7 @@ class GrownPools(NamedTuple):
     parents: Sequence[Sequence[tuple[str, float]]]
 
 
-GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
+GrowPools = Callable[[Iterable[Leaves]], Iterable[GrownPools]]
 """Grows the pools of each batch, in order."""
 
 
@@ -60,15 +59,16 @@ class Pools:
     Parameters
     ----------
     recipe : Recipe
-    waiting : RowFile
+    waiting : WaitingFile
     most : int
         Approximate number of leaves that may be in memory.
     """
 
-    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
+    def __init__(self, recipe: Recipe, waiting: WaitingFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._number: dict[str, int] = {}  # of each leaf in the file, by id
         self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
@@ -90,7 +90,7 @@ class Pools:
         if self.chunks:
             pools_of = self._recipe.across[0].pools(self._vectors())
             batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
-            grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
+            grown = zip(batches, grow(map(self._leaves_of, batches)), strict=True)
             for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
                 self._parents.update(zip(chain(*pools), parents, strict=True))
                 self._recipe.progress("grow pools", n_done, len(batches))
@@ -98,58 +98,56 @@ class Pools:
 
     def order(self, tops: Sequence[Node]) -> list[int]:
         """Return the positions of the pools' top nodes, sorted by their leaves."""
-        number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
+        leaves = [[self._number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
-    def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
-        """Yield the rows of all leaves, in the order of the documents of the index.
+    def leaves(self, alone: Mapping[str, Node]) -> Iterator[Node]:
+        """Yield all leaves, in the order of the documents of the index.
 
         `alone` has the leaves without parents, by id.
         """
-        for number, leaf_id in enumerate(self.chunks):
+        for leaf_id, number in self._number.items():
             if parents := self._parents[number]:
-                yield self._waiting[number] | parent_columns(parents)
+                yield replace(self._waiting[number], parents=tuple(parents))
             else:
-                yield row_of(alone[leaf_id])
+                yield alone[leaf_id]
 
-    @property
-    def text_of(self) -> Callable[[str], str]:
-        """A function that reads the text of a leaf, given its id."""
-        number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        return lambda node_id: str(self._waiting[number[node_id]]["text"])
+    def text_of(self, node_id: str) -> str:
+        """Return the text of a leaf, given its id."""
+        return str(self._waiting[self._number[node_id]].text)
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        self._waiting.add(map(row_of, leaves))
+        for leaf in leaves:
+            self._number[leaf.id] = self._waiting.append(leaf)
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
-    def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+    def _leaves_of(self, pools: Sequence[Sequence[int]]) -> Leaves:
         return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
-        X = self._waiting.vectors()
+        X = np.empty((len(self._waiting), len(self._waiting[0].vector)), np.float32)
+        for i in range(len(X)):
+            X[i] = self._waiting[i].vector
         for block in blocks(X):
             block[:] = unit_vectors(block)
         return X
 
 
-def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
+def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPools:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
     ----------
     recipe : Recipe
-    pools : PoolRows
+    pools : Leaves
     """
-    levels = Levels(recipe)
-    nodes = [[*map(node_of, pool)] for pool in pools]
-    leaves = [*chain(*nodes)]
-    ends = np.cumsum([len(pool) for pool in nodes])
+    levels, leaves = Levels(recipe), [*chain(*pools)]
+    ends = np.cumsum([len(pool) for pool in pools])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
     top = levels.grow(Level(leaves, rows), [grouper], most=1)
@@ -197,12 +195,12 @@ Parts = Iterable[Sequence[Node]]
 class Sink(NamedTuple):
     """Where finished nodes, and the leaves of pools, are written during a build.
 
-    `finished` receives the rows of nodes that will not change any more, and `waiting` the leaves of
-    pools if there are more than `most`.
+    `finished` receives nodes that will not change any more, and `waiting` the leaves of pools if
+    there are more than `most`.
     """
 
-    finished: Callable[[Iterable[Row]], None]
-    waiting: RowFile
+    finished: Callable[[Iterable[Node]], None]
+    waiting: WaitingFile
     most: int
 
 
@@ -260,7 +258,7 @@ def grow_above(
             ids.update(node.id for node in chain(part.left, part.finished))
         if aside:
             with levels.watch("write"):
-                aside.finished(map(row_of, part.finished))
+                aside.finished(part.finished)
     if pools and not pools.chunks:  # all leaves are in memory
         pools = None
     with levels.watch("link"):
@@ -276,7 +274,7 @@ def grow_above(
         nodes = _noted(levels.made, done, height, earlier, pools)
     if aside:
         with levels.watch("write"):
-            aside.finished(_rows(nodes, pools))
+            aside.finished(_all(nodes, pools))
     return Grown(
         [] if aside else nodes,
         frozenset(earlier.gone if earlier else ()),
@@ -341,9 +339,9 @@ def _noted(
     return [*made, *(earlier.changed if earlier else ())]
 
 
-def _rows(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Row]:
-    """Yield the rows of nodes, and of the leaves of pools."""
+def _all(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Node]:
+    """Yield the leaves of pools, and then the other nodes."""
     if pools:
-        yield from pools.rows({node.id: node for node in nodes if node.level == 0})
+        yield from pools.leaves({node.id: node for node in nodes if node.level == 0})
         nodes = [node for node in nodes if node.level > 0]
-    yield from map(row_of, nodes)
+    yield from nodes

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from multiprocessing.reduction import ForkingPickler
@@ -54,7 +53,7 @@ from hierindex.summarize.summarizers import (
 )
 from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
-from hierindex.threads import in_daemon_thread
+from hierindex.threads import threaded
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grown, Parts, Sink, grow_above, grow_documents
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
@@ -206,9 +205,7 @@ class Hierarchy(TransformComponent):
             self.store.await_tree(snapshot.generation, {node.id for node in grown.nodes})
         return [*map(to_text_node, grown.nodes)]
 
-    async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """Run `__call__` in a thread."""
-        return await in_daemon_thread(partial(self, nodes, **kwargs))
+    acall = threaded(__call__)  # type: ignore[arg-type]  # returns a list
 
     def grow(
         self,

@@ -14,8 +14,7 @@ from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Stopwatch
-from hierindex.tree.leaves import level_rows
-from hierindex.tree.parents import parents_of
+from hierindex.tree.nodes import level_rows, parents_of
 from hierindex.tree.recipe import Recipe
 
 

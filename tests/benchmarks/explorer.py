@@ -32,7 +32,6 @@ from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, Span
 from hierindex.node import Maker
 from hierindex.serve import explore
 from hierindex.serve.explorer import PAGE
-from hierindex.store.rows import row_of
 from hierindex.store.temporary_files import RowFile
 
 SIZES = 2_000, 100_000
@@ -56,7 +55,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
         groups = (below[i : i + FAN_OUT] for i in range(0, len(below), FAN_OUT))
         layers.append([summary(group) for group in groups])
     store, model = HierarchyStore(at), WordSums()
-    with RowFile(store.table.connection) as rows:
+    with RowFile(store.table.connection) as file:
         for level in range(len(layers)):
             for start in range(0, len(layers[level]), 1024):
                 numbers = range(start, min(start + 1024, len(layers[level])))
@@ -64,8 +63,8 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
                 vectors = model.get_text_embedding_batch([node.text for node in nodes])
                 for node, vector in zip(nodes, vectors, strict=True):
                     node.vector = np.array(vector)
-                rows.add(map(row_of, nodes))
-        store.table.replace(rows.reader(), {"settings": {"made": "up"}})
+                file.add(nodes)
+        store.table.replace(file.reader(), {"settings": {"made": "up"}})
 
 
 def chunks(words: list[str], number: int) -> list[Made]:

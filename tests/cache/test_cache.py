@@ -4,7 +4,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import zlib
 from contextlib import closing
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hierindex.cache import Entry, Readings, Texts, Vectors, cache_file, open_cache, sweep
+from hierindex.cache import Readings, Texts, Vectors, cache_file, open_cache, sweep
 from hierindex.core.identity import hash_text
 
 X = np.eye(3, dtype=np.float32)
@@ -80,24 +79,11 @@ def test_readings_are_recalled(tmp_path_factory, values):
         assert Readings(cache).recall("never kept") is None
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [b"", b"no zlib", *map(zlib.compress, [b"no JSON", b"\xff"]), zlib.compress(b"[1]")[:-1], 3],
-)
-def test_a_damaged_reading_is_not_recalled(tmp_path, damaged):
-    with open_cache(str(tmp_path)) as cache:
-        cache.keep([Entry("a", damaged)])
-        assert Readings(cache).recall("a") is None
-        Readings(cache).keep("a", ["text"])
-        assert Readings(cache).recall("a") == ["text"]
-
-
 def test_what_models_wrote_is_on_disk_at_once(tmp_path):
     with open_cache(str(tmp_path)) as cache:
         for keep, is_synced in (
             (lambda: Readings(cache).keep("reading", []), False),
             (lambda: Texts(cache).keep("completion", "a"), True),
-            (lambda: Texts(cache).assign(["completion"], "a"), False),
             (lambda: Texts(cache).keep_summaries({"summary": ("a", "b")}), True),
         ):
             keep()

@@ -1,7 +1,3 @@
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -75,19 +71,6 @@ def test_umap_keeps_its_compiled_functions_on_disk():
     reduce._umap_class.cache_clear()
     reduce._umap_class()
     assert layouts._nb_optimize_layout_euclidean_single_epoch._cache.cache_path
-
-
-def test_what_clustering_loads_first_has_one_thread_too():
-    """The limit of threads reaches only libraries that are loaded."""
-    script = """
-from threadpoolctl import threadpool_info
-from hierindex.core.membership import one_thread
-with one_thread():
-    import sklearn.cluster, sklearn.decomposition, sklearn.mixture, sklearn.neighbors
-    assert {library["num_threads"] for library in threadpool_info()} == {1}
-"""
-    environment = os.environ | {"OMP_NUM_THREADS": "4"}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 @given(vectors(0, 30))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hierindex import Node
 from hierindex.errors import InputError
 from hierindex.node import Found
-from hierindex.retrieve.selection import selected
+from hierindex.retrieve.search import selected
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -196,7 +196,7 @@ class TestReaders:
         replace_all(store, nodes("ef"))
         reads = [
             lambda: pinned.nodes(),
-            lambda: pinned.columns("text"),
+            lambda: pinned.select("text"),
             lambda: store.at(pinned).query(VectorStoreQuery([1.0, 0.0])),
             lambda: pinned.maker(),
             lambda: pinned.has_key("author"),

@@ -86,7 +86,7 @@ HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 
 def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
     """Columns of a store's table, by name."""
-    return store.snapshot().columns(*names)
+    return store.snapshot().select(*names).to_pydict()
 
 
 class CountingSummarizer(ExtractiveSummarizer):

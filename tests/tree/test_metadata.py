@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.tree.parents import MAX_DISTINCT, merged_metadata
+from hierindex.tree.nodes import MAX_DISTINCT, merged_metadata
 
 CASES = {
     "shared value": ([{"a": 1}, {"a": 1}], {"a": 1}),

@@ -21,8 +21,7 @@ from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.retrieve.tree import chunk_map, entries, reading_order
 from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.settings import load_settings
-from hierindex.store.filtering import known_filters
-from hierindex.store.filters import CHUNKS, of_documents
+from hierindex.store.filters import CHUNKS, known_filters, of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview

@@ -14,7 +14,6 @@ from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Node
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.retrieval import Retrieval, outlined, path_of
-from hierindex.retrieve.search import cuts, of_documents
 from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.replies import (
@@ -29,8 +28,7 @@ from hierindex.serve.mcp.replies import (
     url_of,
 )
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
-from hierindex.store.filtering import known_filters
-from hierindex.store.filters import CHUNKS, Filters
+from hierindex.store.filters import CHUNKS, Filters, known_filters, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.unsafe import visible
 
@@ -156,7 +154,7 @@ class Read(Endpoint):
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
         if what.node:
-            ((title,),) = snapshot.columns("title", node_ids=[what.node]).values()
+            title = snapshot.rows([what.node], columns=("id", "title"))[0]["title"]
         return {
             **_part("read", snapshot, end, total, step),
             "id": what.node or self.name,
@@ -299,8 +297,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
 
 
 def _is_document(snapshot: Snapshot, text: str) -> bool:
-    filters = Filters((cuts([0]), of_documents([text])))
-    return bool(snapshot.rows(filters=filters, columns=("id",)))
+    return snapshot.count(CHUNKS & of_documents([text])) > 0
 
 
 def extents(snapshot: Snapshot, what: Named) -> list[tuple[Stretch, int, int]]:
