@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -275,9 +275,11 @@ class Readings:
     cache: Cache
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key, or None."""
-        found = self.cache.recall([key]).get(key)
-        return found and json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
+        """Return the value under a key; None if it is missing or damaged."""
+        found = self.cache.recall([key]).get(key, b"")
+        with suppress(zlib.error, ValueError):
+            return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
+        return None
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value."""

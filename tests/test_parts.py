@@ -26,7 +26,7 @@ from hierindex import (
 from hierindex.errors import InputError
 from hierindex.jobs.job import Job
 from hierindex.store.rows import row_of
-from hierindex.store.temporary_files import RowFile, WaitingFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.growth import Sink
 
 OPTIONS = [
@@ -123,7 +123,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": sections.format(number // 2), "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
-    with WaitingFile(HierarchyStore(tmp_path).table.connection) as waiting:
+    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
         aside = Sink(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
@@ -147,7 +147,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     gc.collect()  # nodes of other tests
-    with WaitingFile(HierarchyStore(tmp_path).table.connection) as waiting:
+    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
         parts = map(as_chunks, [chunks])
         hierarchy(SmallPools).grow(parts, aside=Sink(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
@@ -160,5 +160,5 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     connection = HierarchyStore(tmp_path).table.connection
-    with WaitingFile(connection) as waiting, RowFile(connection) as rows, error:
+    with RowFile(connection) as waiting, RowFile(connection) as rows, error:
         grouping.grow([as_chunks(chunks)], aside=Sink(rows.add, waiting, 5))

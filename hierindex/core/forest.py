@@ -172,26 +172,25 @@ class Icicle:
 
     def __init__(self, forest: Forest, place: Ints1d) -> None:
         n = len(place)
-        siblings = np.lexsort((place, forest.parent))[::-1]  # of each parent, the last first
-        below = np.split(siblings, np.flatnonzero(np.diff(forest.parent[siblings])) + 1)
-        children = {int(forest.parent[rows[0]]): rows.tolist() for rows in below if len(rows)}
-        order, waiting = list[int](), children.get(-1, [])
-        while waiting:
-            order.append(waiting.pop())
-            waiting += children.get(order[-1], ())
-        row = np.array(order, dtype=np.int64)
+        size = forest.summed(np.ones(n)).astype(np.int64)
+        text = forest.summed(forest.is_text).astype(np.int64)
+        siblings = np.lexsort((place, forest.parent))  # by parent, then by place
+        position = _before(size, siblings, forest.parent)
+        start = _before(text, siblings, forest.parent)
         depth = np.zeros(n, dtype=np.int64)
         for child, parent in forest.down():
+            position[child] += position[parent] + 1
+            start[child] += start[parent]
             depth[child] = depth[parent] + 1
-        n_text = np.concatenate([[0], np.cumsum(forest.is_text[row])])  # before each position
-        self._position: Ints1d = np.argsort(row)
+        self._position: Ints1d = position
+        row = np.argsort(position)
         self.row: Ints1d = row
         above = forest.parent[row]
-        self.parent: Ints1d = np.where(above < 0, -1, self._position[above])
+        self.parent: Ints1d = np.where(above < 0, -1, position[above])
         self.n_children: Ints1d = np.bincount(self.parent[self.parent >= 0], minlength=n)
-        self.end: Ints1d = np.arange(n) + forest.summed(np.ones(n)).astype(np.int64)[row]
-        self.x0: Ints1d = n_text[:-1]
-        self.x1: Ints1d = n_text[self.end]
+        self.end: Ints1d = np.arange(n) + size[row]
+        self.x0: Ints1d = start[row]
+        self.x1: Ints1d = self.x0 + text[row]
         self.depth: Ints1d = depth[row]
         self.level: Ints1d = forest.level[row]
 
@@ -215,3 +214,13 @@ class Icicle:
         while (of := int(self.parent[of])) >= 0:
             path.append(of)
         return path[::-1]
+
+
+def _before(x: Ints1d, siblings: Ints1d, parent: Ints1d) -> Ints1d:
+    """Return the sum of x over the earlier siblings of each row."""
+    ordered = x[siblings]
+    sums = np.cumsum(ordered) - ordered
+    first = np.flatnonzero(np.diff(parent[siblings], prepend=-2))
+    before = np.empty_like(sums)
+    before[siblings] = sums - np.repeat(sums[first], np.diff(first, append=len(x)))
+    return before

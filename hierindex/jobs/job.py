@@ -25,7 +25,7 @@ from hierindex.read.documents import each_file
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.temporary_files import RowFile, WaitingFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import (
     Grown,
@@ -256,7 +256,7 @@ class Job:
 
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
-        with self.start(self.grower) as workers, WaitingFile(self.table.connection) as waiting:
+        with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0

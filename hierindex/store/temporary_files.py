@@ -1,6 +1,6 @@
 """Temporary files of an index, which hold nodes and documents during a build."""
 
-import pickle
+import json
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
@@ -9,17 +9,18 @@ from os import SEEK_END
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.rows import as_table, row_of, schema
+from hierindex.store.rows import Row, as_table, node_of, row_of, schema
 
 AT_ONCE = 1024  # rows that are a table in memory
 
 
 class WaitingFile:
-    """Values in a temporary file without a name, by number; it vanishes with the process.
+    """JSON values in a temporary file without a name, by number; it vanishes with the process.
 
     It is in the folder of the index, which needs space for the build anyway. If the folder does not
     exist yet, or the index is in an object store, it is in the system's folder for temporary files.
@@ -33,7 +34,7 @@ class WaitingFile:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._starts = array("q")
+        self._starts = array("q", [0])
 
     def __enter__(self) -> Self:
         with self._connection.access_errors():
@@ -47,34 +48,56 @@ class WaitingFile:
             self._file.close()
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._starts) - 1
 
     def __getitem__(self, number: int) -> Any:
-        with self._connection.access_errors():
-            self._file.seek(self._starts[number])
-            return pickle.load(self._file)  # noqa: S301  # of this process
+        return json.loads(self._read(number))
 
     def append(self, value: Any) -> int:
-        """Add a value that can be pickled and return its number."""
+        """Add a JSON value and return its number."""
+        return self._write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+    def _read(self, number: int) -> bytes:
+        start, end = self._starts[number : number + 2]
         with self._connection.access_errors():
-            self._starts.append(self._file.seek(0, SEEK_END))
-            pickle.dump(value, self._file)
+            self._file.seek(start)
+            return self._file.read(end - start)
+
+    def _write(self, data: bytes) -> int:
+        with self._connection.access_errors():
+            self._file.seek(0, SEEK_END)
+            self._file.write(data)
+            self._starts.append(self._file.tell())
         return len(self) - 1
 
 
 class RowFile(WaitingFile):
-    """Rows of embedded nodes in a temporary file."""
+    """Rows of embedded nodes in a temporary file: a line of JSON each, and the vector."""
 
-    def add(self, nodes: Iterable[Node]) -> None:
-        """Add the rows of nodes.
+    def append(self, node: Node) -> int:
+        """Add the row of a node and return its number.
 
         Raises
         ------
         InputError
-            If a node cannot be written, see `row_of`.
+            If the node cannot be written, see `row_of`.
         """
+        row = row_of(node)
+        vector = np.array(() if node.vector is None else node.vector, np.float32)
+        return self._write(json.dumps({**row, "vector": None}).encode() + b"\n" + vector.tobytes())
+
+    def add(self, nodes: Iterable[Node]) -> None:
+        """Add the rows of nodes; see `append`."""
         for node in nodes:
-            self.append(row_of(node))
+            self.append(node)
+
+    def __getitem__(self, number: int) -> Row:
+        row, _, vector = self._read(number).partition(b"\n")
+        return {**json.loads(row), "vector": np.frombuffer(vector, np.float32)}
+
+    def node(self, number: int) -> Node:
+        """Return the node of a row."""
+        return node_of(self[number])
 
     def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order in which they were added; None if there are none."""

@@ -20,7 +20,7 @@ from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.store.temporary_files import WaitingFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
 from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
@@ -59,12 +59,12 @@ class Pools:
     Parameters
     ----------
     recipe : Recipe
-    waiting : WaitingFile
+    waiting : RowFile
     most : int
         Approximate number of leaves that may be in memory.
     """
 
-    def __init__(self, recipe: Recipe, waiting: WaitingFile, most: int) -> None:
+    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
@@ -108,13 +108,13 @@ class Pools:
         """
         for leaf_id, number in self._number.items():
             if parents := self._parents[number]:
-                yield replace(self._waiting[number], parents=tuple(parents))
+                yield replace(self._waiting.node(number), parents=tuple(parents))
             else:
                 yield alone[leaf_id]
 
     def text_of(self, node_id: str) -> str:
         """Return the text of a leaf, given its id."""
-        return str(self._waiting[self._number[node_id]].text)
+        return str(self._waiting[self._number[node_id]]["text"])
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Store leaves in the file, with the titles from their documents; return the others."""
@@ -126,13 +126,13 @@ class Pools:
         return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
     def _leaves_of(self, pools: Sequence[Sequence[int]]) -> Leaves:
-        return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
+        return [[*map(self._waiting.node, pool)] for pool in pools]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
-        X = np.empty((len(self._waiting), len(self._waiting[0].vector)), np.float32)
+        X = np.empty((len(self._waiting), len(self._waiting[0]["vector"])), np.float32)
         for i in range(len(X)):
-            X[i] = self._waiting[i].vector
+            X[i] = self._waiting[i]["vector"]
         for block in blocks(X):
             block[:] = unit_vectors(block)
         return X
@@ -200,7 +200,7 @@ class Sink(NamedTuple):
     """
 
     finished: Callable[[Iterable[Node]], None]
-    waiting: WaitingFile
+    waiting: RowFile
     most: int
 
 

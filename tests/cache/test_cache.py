@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from contextlib import closing
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hierindex.cache import Readings, Texts, Vectors, cache_file, open_cache, sweep
+from hierindex.cache import Entry, Readings, Texts, Vectors, cache_file, open_cache, sweep
 from hierindex.core.identity import hash_text
 
 X = np.eye(3, dtype=np.float32)
@@ -77,6 +78,15 @@ def test_readings_are_recalled(tmp_path_factory, values):
     with open_cache(folder) as cache:
         assert {key: Readings(cache).recall(key) for key in values} == values
         assert Readings(cache).recall("never kept") is None
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", b"no zlib", zlib.compress(b"no JSON"), zlib.compress(b"[1]")[:-1]]
+)
+def test_a_damaged_reading_is_not_recalled(tmp_path, damaged):
+    with open_cache(str(tmp_path)) as cache:
+        cache.keep([Entry("a", damaged)])
+        assert Readings(cache).recall("a") is None
 
 
 def test_what_models_wrote_is_on_disk_at_once(tmp_path):
