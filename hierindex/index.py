@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -813,7 +813,7 @@ class HierarchicalIndex:
         return self.table.snapshot().node_beginning(node_id)
 
 
-@lru_cache(maxsize=2)
+@cache
 def _loaded(name: str, precision: "Precision") -> "EmbedModel":
     """Load a model, which all indexes of this process share."""
     try:

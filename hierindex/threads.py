@@ -125,7 +125,8 @@ def threaded(
 
     @wraps(method)
     async def awaited(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await in_daemon_thread(partial(method, self, *args, **kwargs))
+        own = getattr(self, method.__name__)  # also of a subclass
+        return await in_daemon_thread(partial(own, *args, **kwargs))
 
     awaited.__doc__ = f"Run `{method.__name__}` in a thread."
     return awaited

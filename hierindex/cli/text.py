@@ -12,6 +12,7 @@ from hierindex.cli.output import terminal_width
 from hierindex.core.identity import file_of
 from hierindex.node import FURNITURE, place_of
 from hierindex.text.display import (
+    MOST_NAMED,
     answer_text,
     counted,
     displayed,
@@ -23,7 +24,6 @@ from hierindex.text.display import (
 )
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
-MOST_NAMED = 10  # files that are skipped for one reason
 MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
 BELOW = f"\n{'':10}"  # of the sources of a node

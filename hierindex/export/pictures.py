@@ -99,7 +99,10 @@ def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
         nodes[level] += _box(left[level_max], right[level], y, down)
         if most := int(down / LINE):
             letters = int((right[level] - left[level_max] - PAD) / LETTER)
-            lines = wrap(beginning(name, LONGEST), max(2, letters), max_lines=most, placeholder="…")
+            name, letters = beginning(name, LONGEST), max(2, letters)
+            is_one = most == 1  # of which textwrap may leave only the placeholder
+            lines = wrap(name, letters, max_lines=most, placeholder="…")
+            lines = [beginning(name, letters)] if is_one else lines
             top = y + (down - LINE * len(lines)) / 2
             texts += [_text(left[level_max], top + LINE * i, line) for i, line in enumerate(lines)]
     name, tokens = snapshot.name, levels[0]["tokens"]

@@ -166,7 +166,7 @@ class TokenLimit:
         self._settled = Condition()
 
     def reserve(self, prompt: str) -> Note:
-        """Reserve the maximum cost of a request; return what replaces it by the cost of its call.
+        """Reserve the maximum cost of a request; return a function that settles it by its call.
 
         Raises
         ------

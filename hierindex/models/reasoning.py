@@ -13,9 +13,12 @@ TAG = re.compile(rf"(?i)</?(?:{NAMES})>")
 CHANNELS = re.compile(  # of gpt-oss
     r"(?s)\s*(?=<\|(?:start|channel|end|return|call)\|>)"
     r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
+    r"|\s*analysis.*?assistantfinal"  # without the special tokens
 )
 OPENED = re.compile(rf"(?is)\s*(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+")
-BEGUN = re.compile(rf"(?ims)(?:(?!<(?:{NAMES})>).)*?^[ \t]*</(?:{NAMES})>\s*")
+BEGUN = re.compile(
+    rf"(?ims)(?:(?!<(?:{NAMES})>).)*?(?:^[ \t]*|(?<=[^\s`'\"\u201c]))</(?:{NAMES})>\s*"
+)
 """A thought whose first tag the chat template has written."""
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
 THINKS = re.compile(r"(?i)think|reason|\br1\b|qwq|magistral")  # in the names of models
@@ -26,7 +29,8 @@ def answer_in(reply: str) -> str:
 
     Thoughts are at the beginning of a reply, between `<think>` and `</think>` (or another of
     `NAMES`), or in the channels of gpt-oss before "final". If the first tag is a `</think>` that
-    begins a line, the chat template began a thought before the reply. Other tags are text.
+    begins a line or directly follows a word, the chat template began a thought before the reply.
+    Other tags are text.
 
     >>> answer_in("<think>Vik or Dal?</think>\n\nIn Vik."), answer_in("Or Dal?\n</think>\nIn Vik.")
     ('In Vik.', 'In Vik.')

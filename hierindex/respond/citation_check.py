@@ -4,7 +4,8 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -229,7 +230,8 @@ class CitationCheck:
         text = shown = ""
         for piece in pieces:
             text += piece
-            before, shown = shown, written(cited_parts(settled(text), passages.by_number)[0])
+            parts, _ = cited_parts(settled(text), passages.by_number, is_whole=False)
+            before, shown = shown, written(parts)
             if shown != before:
                 yield shown[len(before) :]
         parts, n_removed = cited_parts(text, passages.by_number)
@@ -238,26 +240,30 @@ class CitationCheck:
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
-        known, marks = passages.by_number, Marks()
-        claims = _statements(parts, (*known,))
-        sentences = {n: [(n, each) for each in _sentences(found)] for n, found in known.items()}
-        sources = [[each for n in claim.passages for each in sentences[n]] for claim in claims]
+        known = passages.by_number
+        claims, marks = _statements(parts, (*known,)), Marks()
+        groups = [[*each] for _, each in groupby(claims, attrgetter("passages", "cites"))]
+        sources = [
+            [(n, sentence) for n in group[0].passages for sentence in _sentences(known[n])]
+            for group in groups
+        ]
         pairs = [
-            ([_claim(claim.sentence, question)], [sentence.text for _, sentence in of])
-            for claim, of in zip(claims, sources, strict=True)
+            ([_claim(claim.sentence, question) for claim in group], [s.text for _, s in of])
+            for group, of in zip(groups, sources, strict=True)
         ]
         beside = [
-            "\n".join([question, *(shown(known[n]) for n in claim.cites or claim.passages)])
-            for claim in claims
+            "\n".join([question, *(shown(known[n]) for n in group[0].cites or group[0].passages)])
+            for group in groups
         ]
         verdicts = judged(pairs, self._embedder.embed, beside)
-        for claim, of, (verdict,) in zip(claims, sources, verdicts, strict=True):
-            number, source = of[verdict.sources[0]]
-            node = from_text_node(known[number].node)
-            by = "model" if claim.cites else "hierindex"
-            marked = {"node": node.id, "supported": not verdict.fault, "by": by}
-            citation = citation_of(node, source.quote, source.quote, **marked)
-            marks.append((claim, None if verdict.fault and not claim.cites else citation))
+        for group, of, each in zip(groups, sources, verdicts, strict=True):
+            for claim, verdict in zip(group, each, strict=True):
+                number, source = of[verdict.sources[0]]
+                node = from_text_node(known[number].node)
+                by = "model" if claim.cites else "hierindex"
+                marked = {"node": node.id, "supported": not verdict.fault, "by": by}
+                citation = citation_of(node, source.quote, source.quote, **marked)
+                marks.append((claim, None if verdict.fault and not claim.cites else citation))
         return marks
 
 

@@ -65,7 +65,9 @@ def cited_end(text: str, end: int) -> int:
     return match.end() if match else end
 
 
-def cited_parts(text: str, known: Container[int]) -> tuple[list[Part], int]:
+def cited_parts(
+    text: str, known: Container[int], *, is_whole: bool = True
+) -> tuple[list[Part], int]:
     """Find the citations of known passages in a text; return its parts and how many were removed.
 
     Citations of unknown passages are removed and counted. Code between backticks has no citations.
@@ -78,6 +80,8 @@ def cited_parts(text: str, known: Container[int]) -> tuple[list[Part], int]:
     text : str
     known : container of int
         Numbers of the passages.
+    is_whole : bool
+        Whether the text ends there.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def cited_parts(text: str, known: Container[int]) -> tuple[list[Part], int]:
 Cited(blanks=' ', numbers=(7,)), '.'], 1)
     """
     parts, n_removed, at, code = list[Part](), 0, 0, ""
-    for token in TOKEN.finditer(f"{text}\n"):
+    for token in TOKEN.finditer(text + "\n" * is_whole):
         inside = token["inside"] or token["round"] or ""
         if token["code"]:
             code = _code_after(code, token["code"])

@@ -43,7 +43,7 @@ NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all 
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
     r"(?<![\w-])--?[^\W\d][\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
 )
-ASKING = re.compile(  # what asks, and what parts as "3.2" are called, which texts seldom say
+ASKING = re.compile(  # what texts seldom say: commands, and what their parts are called
     r"^\W*(?:please\s+)?(?:describe|explain|summari[sz]e)\b"
     r"|\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+"
     r"(?=\d)|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",

@@ -148,7 +148,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
     The passage is the whole block if it has at most 60 words, otherwise some of its sentences. One
     that depends on the sentence before has it, too, as "It is open." has what is open. If the
     passage has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the
-    text that follows.
+    text that follows, and a list that ends it by the items that fit.
     """
 
     def words(first: int, last: int) -> int:
@@ -188,6 +188,8 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
             at = beyond(first, -1)
             if words(first, last) < SHORTEST and fits(at, last):
                 first, grows = at, True
+    while [unit.kind for unit in units[last : last + 2]] == ["item"] * 2 and fits(first, last + 1):
+        last += 1
     return first, last
 
 

@@ -53,7 +53,7 @@ LACKS = re.compile(  # of documents that do not have the words
 OR = re.compile(r"\b(?:n?or|oder)\b", re.IGNORECASE)
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
 PLURAL = "s", "en", "te"  # of a noun in `NAMES`
-WORD = re.compile(r"(?<![\w-])-[A-Za-z](?![\w-])|[^\W_]+(?:['\u2019.][^\W_]+)*")
+WORD = re.compile(r"(?i:e-mails?)|(?<![\w-])-[A-Za-z](?![\w-])|[^\W_]+(?:['\u2019.][^\W_]+)*")
 
 
 class Asked(NamedTuple):

@@ -35,6 +35,9 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
 FILE = re.compile(r"(?<![\w@:./-])(?!www\.)(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
+OF_THE = re.compile(  # a document
+    r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?:my|our|that|the|this)\s+(.+)", re.I
+)
 ZEROS = re.compile(r"\b0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
@@ -131,6 +134,18 @@ def _belongs(
         or JOINT.fullmatch(question, stop, before)
         for before, after, other in names
     )
+
+
+def called(question: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the only document whose name has the words after "of the" in a question, if any.
+
+    So "Give an overview of the manual." names the document "Brewtek E2 manual".
+    """
+    found = OF_THE.search(question)
+    words = {*_form(found[1]).split()} - ORDINARY if found else set()
+    names = names_of_documents(snapshot).items() if words else ()
+    documents = {each for name, of in names if words <= {*name.split()} for each in of}
+    return tuple(documents) if len(documents) == 1 else ()
 
 
 def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:

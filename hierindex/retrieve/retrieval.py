@@ -21,7 +21,7 @@ from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, asked_of, listing
-from hierindex.retrieve.named import named
+from hierindex.retrieve.named import called, named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.search import (
     BY,
@@ -372,6 +372,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         with named_errors(model):
             vector = model.get_query_embedding(rest)
     if about_the_whole(rest, vector, model) and not asked_of(search.question).for_documents:
+        documents = documents or called(search.question, search.snapshot)
         if documents:
             said = f"{shortened(documents)}, which the question names: {READS}"
             return Choice(True, f"{where} for an outline of {said}", documents)

@@ -429,7 +429,7 @@ class Scope:
 def passing(
     snapshot: "Snapshot", filters: Filters | None, where: Prefilter, *, partial: bool
 ) -> Prefilter:
-    """Return the condition that rows meet another one and pass filters; warn about unknown keys.
+    """Return a condition combined with filters; warn about unknown keys.
 
     Parameters
     ----------

@@ -48,6 +48,10 @@ APART = {"text_hash", "words", "digests", "scalars", "stale", "vector"}
 OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
 DATE = "date"  # metadata key, in ISO 8601
+MONTHS = (  # in English, whatever the process's locale
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 AS_THEY_ARE = (
     "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
 )
@@ -294,7 +298,7 @@ def _in_words(date: str) -> str:
         day = datetime.fromisoformat(date)
     except ValueError:
         return ""
-    return f"{day.day} {day:%B} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def describe(node: Node) -> dict[str, Any]:

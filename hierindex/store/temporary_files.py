@@ -11,6 +11,7 @@ from typing import IO, Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hierindex.node import Node
 from hierindex.store.connection import Connection
@@ -92,8 +93,12 @@ class RowFile(WaitingFile):
             self.append(node)
 
     def __getitem__(self, number: int) -> Row:
-        row, _, vector = self._read(number).partition(b"\n")
-        return {**json.loads(row), "vector": np.frombuffer(vector, np.float32)}
+        row = json.loads(self._read(number).partition(b"\n")[0])
+        return {**row, "vector": self.vector(number)}
+
+    def vector(self, number: int) -> NDArray[np.float32]:
+        """Return the vector of a row."""
+        return np.frombuffer(self._read(number).partition(b"\n")[2], np.float32)
 
     def node(self, number: int) -> Node:
         """Return the node of a row."""
@@ -106,4 +111,4 @@ class RowFile(WaitingFile):
         starts = range(0, len(self), AT_ONCE)
         some = ([self[i] for i in range(at, min(at + AT_ONCE, len(self)))] for at in starts)
         batches = chain.from_iterable(as_table(rows).to_batches() for rows in some)
-        return pa.RecordBatchReader.from_batches(schema(len(self[0]["vector"])), batches)
+        return pa.RecordBatchReader.from_batches(schema(len(self.vector(0))), batches)

@@ -100,8 +100,8 @@ class HierarchyStore(BasePydanticVectorStore):
     the newest. Unpublished data of a killed process is never read, and the next write removes it. A
     deletion also removes all earlier generations, so that no file contains deleted text.
 
-    When an `IngestionPipeline` runs again, it passes on only new and changed documents. To add them
-    to the existing tree, pass this store to the hierarchy as `store=`.
+    When an `IngestionPipeline` with a docstore runs again, it passes on only new and changed
+    documents. To add them to the existing tree, pass this store to the hierarchy as `store=`.
 
     One process writes at a time. In a folder, a lock ensures this: writes wait up to a minute for
     another writer. In an object store, if two processes write at once, the
@@ -223,7 +223,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """If the next `add` adds exactly `node_ids`, let it replace all of `generation`."""
+        """If the next `add` adds exactly `node_ids`, let it replace all nodes of `generation`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

@@ -312,7 +312,7 @@ class SalientSentences:
     by : {"topics", "lexrank"}
         Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
         "topics" (the default): LexRank plus the share of topic words (those in several sentences of
-        a child). Words in few children weigh more.
+        a child). Topic words in few children weigh more.
 
     Raises
     ------

@@ -155,7 +155,9 @@ class LLMRewriter:
                 f"token_limit needs a model with max_tokens, which {type(model).__name__} lacks."
             )
         template = PROMPTS.get(prompt, prompt)
-        require("{text}" in template, "prompt", "the name of a prompt or have {text}", prompt)
+        known = "{text}" in template and not re.search(r"\{\w+\}", FIELD.sub("", template))
+        form = "summary, questions, or a template with {text} and no fields but {fence}, {n_words}"
+        require(known, "prompt", f"{form} and {{language}}", prompt)
         self.llm: LLM = without_retries(model)
         self.concurrency = concurrency
         self.prompt = template

@@ -221,7 +221,7 @@ def parts_of(answer: Json) -> list[Part]:
     text, parts = answer["answer"], list[Part]()
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
-        text = BETWEEN.join([" ".join(filter(None, [first, unknown_of(answer)])), *listing])
+        text = "".join([" ".join(filter(None, [first, unknown_of(answer)])), *listing])
     is_shown = answer["answer_kind"] == "extractive" and not answer["refused"]
     shown = _shown if is_shown else str
     if quoted := _quoted(answer):

@@ -130,9 +130,9 @@ class Pools:
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
-        X = np.empty((len(self._waiting), len(self._waiting[0]["vector"])), np.float32)
+        X = np.empty((len(self._waiting), len(self._waiting.vector(0))), np.float32)
         for i in range(len(X)):
-            X[i] = self._waiting[i]["vector"]
+            X[i] = self._waiting.vector(i)
         for block in blocks(X):
             block[:] = unit_vectors(block)
         return X
