@@ -25,6 +25,7 @@ HEADING = re.compile(
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
 DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
 QUOTED = re.compile(r"\n[ ]{0,3}(?:>[ ]?)+(?=[^\s>])")  # before a further line of a quotation
+ROWS = re.compile(r"(?:[^|\n]+ \|[^\n]*(?:\n|$)){2,}")  # of a table whose cells " | " divides
 # Where a link leads: an address, or a file.
 REFERENCE = re.compile(
     r"^[ ]{0,3}\[[^\[\]\n]+\]: ?(?:<[^>\n]+>|\w+://\S+|[\w.-]*[./#][^\W\d]\S*)$", re.MULTILINE
@@ -85,7 +86,7 @@ def marks_of(text: str) -> list[Mark]:
             marks.append(Mark(end, block.start, BETWEEN))
         start, end = block.start, block.end
         part = text[start:end]
-        if not block.prose:
+        if not block.prose or ROWS.fullmatch(part):
             marks += [Mark(start, end, style="block"), *_hidden(FENCE, part, start)]
         elif block.kind == "heading":
             hidden = _hidden(HEADING, part, start)
