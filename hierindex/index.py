@@ -626,7 +626,7 @@ class HierarchicalIndex:
         self.update(document, **options)
 
     def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
-        """Add new and changed LlamaIndex documents; return for each whether the index changed.
+        """Add new and changed LlamaIndex documents; return whether each changed the index.
 
         Documents without text are removed from the index.
         """

@@ -115,8 +115,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
     strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written, so `generated` has the time and version of the last change. Files that no
-    longer belong to the tree are removed.
+    changed are written, so `generated` in it has the time and version of the last change. Files
+    that no longer belong to the tree are removed.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
         Folder to write to; missing folders are created. Its ``.hierindex.json`` holds the digest
         and the document of each file, so that files keep their names when titles change.
     force : bool
-        Whether to overwrite files of the tree that were edited since; by default they are kept.
+        Whether to overwrite exported files that were edited later; by default they are kept.
         Files that were not written by an export are never touched.
 
     Returns

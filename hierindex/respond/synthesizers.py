@@ -50,17 +50,18 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     A question about the whole index ("What is this about?") is answered by an overview: for each
     part in reading order its name, its share of the text if the nodes form an outline, and its best
-    sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but if all are of
-    one document, consecutive nodes with the same heading are one. If a part is of one document, it
-    has one sentence per tenth of the text that it covers, up to three. If not all parts fit,
-    those with the smallest shares are only named. For a single node, the overview continues with
-    the following sentences and the titles of its children. Outlines always get an overview.
+    sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but within
+    one document, consecutive nodes with the same heading are one part. If a part is of one
+    document, it gets a sentence for each 10% of the text that it covers, up to three. If not all
+    parts fit, those with the smallest shares are only named. For a single node, the overview
+    continues with the following sentences and the titles of its children. Outlines always get an
+    overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that best answers the question;
     `score`; `refused`, True if nothing answers the question; and `missing`: numbers, names and
     quoted words of the question that are neither in the passages nor in the titles above them, and
-    other important words absent from every node about the question's subject.
+    other important words in no node on the question's subject.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        In an outline, the share of its source text that is under the node, in [0, 1].
+        In an outline, the share of the outlined text under the node, in [0, 1].
     snapshot : Snapshot, optional
         The generation in which the node was found.
     """
@@ -144,7 +144,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "hybrid" by vectors and words, "text" by words (BM25), or
-        "context" (one level only) as "hybrid" and by the neighbours in reading order. By default
+        "context" as "hybrid" plus neighbours in reading order (one level only). By default
         "context" in mode "auto", otherwise "dense". The first three are the modes `default`,
         `hybrid` and `text_search` of `HierarchyStore`.
     beam : int, optional
@@ -178,11 +178,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
     document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all in one
-    section or subsection, and the chunks under no such node; a title above a whole document is no
-    section.
+    section or subsection, plus the chunks not under one; a whole document's title is not a section.
 
-    The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
-    `SimilarityPostprocessor`:
+    What a score means, and so the cutoff for LlamaIndex's `SimilarityPostprocessor`, depends on the
+    search:
 
     =================  ======================================================
     by "dense"         cosine similarity

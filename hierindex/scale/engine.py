@@ -48,7 +48,7 @@ class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
     Ray tasks read files, and Ray actors split, embed and summarise the documents. With
-    many chunks, they also cluster those of each pool of a `RaptorHierarchy`. This process
+    many chunks, they also do part of the clustering of a `RaptorHierarchy`. This process
     builds the upper levels and writes the index; it needs as much memory as a build without a
     cluster. The tree is the same, including all ids. All machines need the sources under the same
     paths, the same version of hierindex and the same models.

@@ -193,7 +193,7 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If a hierarchy was given this store as `store=`, its nodes replace all nodes of the store.
-        Otherwise, a pipeline that passes on only changed documents leaves several trees, and
+        Otherwise, if a pipeline passes on only changed documents, several trees result, and
         this method warns.
 
         Raises
@@ -253,7 +253,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Returns
         -------
         int
-            Number of nodes that were deleted; with `dry_run`, that would be deleted.
+            Number of nodes deleted, or to be deleted if `dry_run`.
 
         Raises
         ------

@@ -289,7 +289,7 @@ def tf_idf(texts: Sequence[str], counts: Callable[[str], bool] = bool) -> "csr_a
 
 
 class Extractor(Protocol):
-    """Protocol of objects that choose verbatim sentences of each group within a budget."""
+    """Protocol for choosing verbatim sentences from each group within a budget."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine which sentences are chosen."""
@@ -302,17 +302,17 @@ class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
     Sentences without content, sentences that cannot be understood alone, and boilerplate repeated
-    across sections are only used if there are no others. Definitions of the words
-    of a title, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
+    across sections are only used if there are no others. Definitions of title
+    words, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
     weights, with the group as corpus. The method and its constants were tuned in
     `tests/benchmarks/extractive.py`.
 
     Parameters
     ----------
     by : {"topics", "lexrank"}
-        Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
+        How relevance is scored. "lexrank": LexRank, with restarts at the beginnings of documents.
         "topics" (the default): LexRank plus the share of topic words (those in several sentences of
-        a child). Topic words in few children weigh more.
+        a child). Those in fewer children weigh more.
 
     Raises
     ------

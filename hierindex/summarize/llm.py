@@ -106,8 +106,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. A copy with retries off is used, so that
-        `llm_calls` counts every request, unless the model already has an API client.
+        Any LlamaIndex model, or a function of the prompt. Unless it already has an API client, a
+        copy with retries off is used, so that `llm_calls` counts every request.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -205,7 +205,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Correct claims: sentences, each given with its fault and nearest sources."""
+        """Correct claims, given as sentences with faults and nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

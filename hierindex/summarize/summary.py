@@ -102,7 +102,7 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence with a space before it, (n_sentences,).
+        """Count the tokens of each sentence, with a leading space; shape (n_sentences,).
 
         Without the space, the count can be higher. A sentence longer than half of the budget may
         stand alone, so it costs the higher of the two counts.
@@ -133,7 +133,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget minus the tokens of `names`; unchanged if under a quarter is left."""
+        """Return a budget that leaves room for `names`, or itself if under 1/4 would remain."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -192,7 +192,7 @@ class Summary:
 
     @property
     def details(self) -> str:
-        """Kind, grounding, claims and title as a JSON string; `recalled` parses it."""
+        """Kind, grounding, claims and title as a JSON string, for `recalled()` to parse."""
         grounding = None if self.grounding is None else asdict(self.grounding)
         return json.dumps([self.kind, grounding, self.claims, self.title])
 
