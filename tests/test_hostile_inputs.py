@@ -27,7 +27,7 @@ REASON = re.compile(
     r"is empty|contains only white space|is not text|is a PDF without text|is an encrypted PDF"
     r"|is a pipe, a socket or a device|is a link to a folder"
     r"|has a line of [\d,]+ characters, more than 1,000,000; divide it into lines"
-    r"|has elements nested more than 2,048 deep"
+    r"|has elements nested too deep, or is damaged"
     r"|cannot be read as PDF|cannot be read \([A-Za-z][a-z -]+\)"
 )
 

@@ -50,6 +50,7 @@ from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.text.characters import paired, repaired
 from hierindex.text.display import counted
 
+ATTEMPTS = 2  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
 MAX_NAME = 100  # characters of the name of a part
@@ -252,17 +253,22 @@ class FileReader(BaseReader):
 
 
 def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:
-    """Read a file; raise OSError if it changes meanwhile."""
-    found = file.path.stat()  # raises the reason why there is no access
-    _check_kind(file.path, found)
-    day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
-    try:
+    """Read a file, and once again if it changed meanwhile."""
+    for _ in range(ATTEMPTS):
+        found, refusal = file.path.stat(), None  # raises the reason why there is no access
+        _check_kind(file.path, found)
+        day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
         with file.path.open("rb") as data:
-            return Documents(memory, file.left_out, {MODIFIED: day}).of(data, document_id)
-    finally:
+            try:
+                documents = Documents(memory, file.left_out, {MODIFIED: day}).of(data, document_id)
+            except UnreadableError as error:
+                refusal = error
         after = file.path.stat()
-        if (after.st_size, after.st_mtime_ns) != (found.st_size, found.st_mtime_ns):
-            raise OSError("it is being written")
+        if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
+            if refusal:
+                raise refusal
+            return documents
+    raise OSError("it is being written")
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:
@@ -401,7 +407,9 @@ def _made_by() -> str:
     """Return an identifier of the code that reads."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
-    files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))
+    files = sorted(
+        path for kind in ("read/*.py", "text/*.py", "text/*.toml") for path in package.glob(kind)
+    )
     return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
 
 

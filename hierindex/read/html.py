@@ -36,13 +36,14 @@ from hierindex.read.tables import (
     table_lines,
 )
 from hierindex.read.text import (
-    DAY,
     MAX_TITLE,
     Reading,
     UnreadableError,
+    first_day,
     joined,
     note_left_out,
     read_text,
+    reading_as,
     without_embedded,
 )
 
@@ -52,6 +53,7 @@ ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # th
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 AROUND = f"word(s) {FURNITURE}"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
+PREFIXED = re.compile(r".*:[a-z][\w-]*", re.ASCII)  # tag
 INLINE = frozenset("a b code em i span strong".split())
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
@@ -80,6 +82,7 @@ def read_html(file: BinaryIO) -> Reading:
     return html_reading(html, metadata)
 
 
+@reading_as("HTML")
 def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     """Return the text and headings of decoded HTML, see `read_html`; extend its metadata."""
     root = _tree(html)
@@ -126,6 +129,7 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
         yield Reading(f"{above}{', '.join(terms)}", {})
 
 
+@reading_as("HTML")
 def html_lines(html: str) -> list[str]:
     """Return the lines of a piece of HTML, such as a table."""
     return [line.text for line in _Page(_tree(html)).lines]
@@ -153,8 +157,8 @@ def _about(root: Any, headings: Sequence[Heading]) -> dict[str, Any]:
     if is_first and (not title or _with_site(title, heads[0].title)):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
-    date = next(filter(DAY.match, said["date"]), "")
-    return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
+    author, date = ", ".join(authors)[:MAX_TITLE], first_day(said["date"])
+    return {TITLE: title[:MAX_TITLE], "author": author, "date": date}
 
 
 def _with_site(title: str, heading: str) -> bool:
@@ -163,7 +167,10 @@ def _with_site(title: str, heading: str) -> bool:
 
 
 def _tree(html: str) -> Any:
-    """Return an element with all of a page, also what follows the end of its root."""
+    """Return an element with all of a page, also what follows the end of its root.
+
+    Tags have no prefixes.
+    """
     from lxml import etree
 
     parser = etree.HTMLParser(
@@ -171,9 +178,12 @@ def _tree(html: str) -> Any:
     )
     root = etree.fromstring(b"<html>" + html.encode("utf-8", "replace"), parser)
     if parser.error_log.filter_from_fatals():
-        raise UnreadableError("has elements nested more than 2,048 deep")
+        raise UnreadableError("has elements nested too deep, or is damaged")
     page = etree.Element("html")
     page.extend([root, *root.itersiblings()])
+    for element in page.iter():
+        if PREFIXED.fullmatch(element.tag):
+            element.tag = element.tag.rpartition(":")[2]
     return page
 
 
@@ -210,7 +220,7 @@ class _Page:
         if around.depth == MAX_LEVELS:
             self._parts.append(("".join(element.itertext()), around.link))
             return
-        tag, attributes = element.tag.rpartition(":")[2], element.attrib
+        tag, attributes = element.tag, element.attrib
         kind = kind_of(tag, attributes, around.inside)
         if kind & kinds.UNSEEN and attributes.get("id") in self._unfolded:
             kind ^= kinds.UNSEEN

@@ -10,11 +10,13 @@ from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from mimetypes import MimeTypes
+from os import SEEK_END
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
+from hierindex.read.office import check_growth
 from hierindex.read.text import (
     MALFORMED,
     MAX_TITLE,
@@ -39,7 +41,6 @@ POSTED = re.compile(  # the line before an e-mail, with its sender and date
 )
 ATTACHED = "attachments"  # metadata key of how many there are, for those who read them
 TYPES = MimeTypes()
-HTML = ("text/html", "application/xhtml+xml")
 NO_TEXT = b"\0"
 NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
 LABEL = re.compile(  # fields that tell one e-mail from others
@@ -64,7 +65,6 @@ CALENDAR = {
     "ATTENDEE": "Invited",
     "DESCRIPTION": "Description",
 }
-ALARM = re.compile(r"^BEGIN:VALARM$.*?^END:VALARM$\n?", re.DOTALL | re.IGNORECASE | re.MULTILINE)
 EVENTS = {"VEVENT", "VTODO", "VJOURNAL"}
 TIMES = {"DTSTART", "DTEND", "DUE", "RDATE", "EXDATE", "RRULE"}
 TIME = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?\b")
@@ -166,7 +166,7 @@ def _is_text(part: EmailMessage) -> bool:
     """Return whether a part is read as text of its e-mail."""
     kind = part.get_content_type()
     is_inline = kind.startswith(("text/", "multipart/")) and not part.is_attachment()
-    return (is_inline and kind != "text/css") or kind in ("text/calendar", HTML[1])
+    return is_inline or kind == "text/calendar"
 
 
 def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
@@ -176,7 +176,7 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 def _text(part: EmailMessage, kind: str) -> Reading:
     """Return the reading of a text part in its encoding."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
-    if kind in HTML:
+    if kind == "text/html":
         return html_reading(text, metadata)
     return Reading(as_lines(text) if kind == "text/calendar" else text, metadata)
 
@@ -265,9 +265,14 @@ def read_web_archive(file: BinaryIO) -> Reading:
         message = _parsed(data)
         if "content-type" not in message:
             return decode(data)
-        pages = [*_texts(message)]
-        text, metadata, headings = joined(pages)
-        return Reading(text, {**metadata, **(pages[0].metadata if pages else {})}, headings)
+        parts = {"text/html": list[Reading](), "text/plain": list[Reading]()}
+        for part in message.walk():
+            kind = part.get_content_type().replace("application/xhtml+xml", "text/html")
+            if kind in parts:
+                parts[kind].append(_text(part, kind))
+        found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
+        text, metadata, headings = joined(page for page in found if page.text.strip())
+        return Reading(text, {**found[0].metadata, **metadata}, headings)
 
 
 def read_calendar(file: BinaryIO) -> Reading:
@@ -282,14 +287,16 @@ def as_lines(calendar: str) -> str:
     >>> as_lines("BEGIN:VEVENT\nSUMMARY:Tea\\, cake\nDTSTART:20240514T100000Z\nEND:VEVENT")
     'Summary: Tea, cake\nStart: 2024-05-14 10:00 UTC'
     """
-    events, is_event = list[list[str]](), False
-    for line in ALARM.sub("", re.sub(r"\n[ \t]", "", calendar)).split("\n"):
+    events, inside = list[list[str]](), [""]
+    for line in re.sub(r"\n[ \t]", "", calendar).split("\n"):
         field = found[1] if (found := FIELD.match(line)) else line.partition(":")[0]
         name, value = field.upper().partition(";")[0], line[len(field) + 1 :].strip()
-        if name in ("BEGIN", "END"):
-            is_event = name == "BEGIN" and value.upper() in EVENTS
-            events += [[] for _ in range(is_event)]
-        elif name in CALENDAR and is_event and value:
+        if name == "BEGIN":
+            inside.append(value.upper())
+            events += [[] for _ in range(inside[-1] in EVENTS)]
+        elif name == "END" and len(inside) > 1:
+            inside.pop()
+        elif name in CALENDAR and inside[-1] in EVENTS and value:
             said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value)
             if name in TIMES:
                 said = TIME.sub(_time, said)
@@ -325,9 +332,14 @@ def _is_ole(file: BinaryIO) -> bool:
 
 
 def _as_email(file: BinaryIO) -> EmailMessage:
+    from olefile import OleFileIO
     from oxmsg import Message
     from oxmsg.domain.model import UnrecognizedCodePageError
 
+    with OleFileIO(file) as parts:  # several of which may be at one place of the file
+        size = sum(part.size for part in parts.direntries if part is not None)
+    check_growth(size - file.seek(0, SEEK_END))
+    file.seek(0)
     try:
         return _converted(Message.load(file))
     except UnrecognizedCodePageError as error:

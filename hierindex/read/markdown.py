@@ -1,10 +1,11 @@
 """Markdown files: their headings, front matter and long tables; Jupyter notebooks as Markdown."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import (
@@ -39,10 +40,9 @@ CODE = (  # between as many backticks as it begins with, in one paragraph
     r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?"
     r"(?<!`)(?P=ticks)(?!`)"
 )
-HTML = re.compile(  # code, which is unchanged; comments and tables
+HTML = re.compile(  # code; the starts of comments, tables and elements that are unchanged
     r"^[ \t>]*(?P<fence>`{3,}|~{3,})[^`\n]*\n.*?(?:^[ \t>]*(?P=fence)|\Z)"
-    r"|<(?P<literal>pre|script|style|textarea)\b.*?</(?P=literal)>"
-    rf"|{CODE}|(?P<comment><!--.*?-->)|(?P<table><table\b.*?</table>)",
+    rf"|{CODE}|(?P<comment><!--)|<(?P<tag>pre|script|style|table|textarea)\b",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -69,16 +69,22 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
     """
     if not re.search("-->|</table>", text, re.IGNORECASE):
         return text, 0
-    n_comments = 0
-
-    def plain(found: re.Match[str]) -> str:
-        nonlocal n_comments
-        if found["table"]:
-            return _as_markdown(found["table"])
-        n_comments += found["comment"] is not None
-        return "" if found["comment"] else found[0]
-
-    return text[:start] + HTML.sub(plain, text[start:]), n_comments
+    parts, done, at, n_comments = list[str](), 0, start, 0
+    unclosed = {""}  # ends that do not follow; searched once each, for linear time
+    while found := HTML.search(text, at):
+        begin, at, tag = found.start(), found.end(), (found["tag"] or "").lower()
+        end = "-->" if found["comment"] else tag and f"</{tag}>"
+        if end in unclosed:
+            continue
+        if not (closed := re.compile(end, re.IGNORECASE).search(text, at)):
+            unclosed.add(end)
+            continue
+        at = closed.end()
+        n_comments += not tag
+        if tag in ("", "table"):
+            parts += text[done:begin], _as_markdown(text[begin:at]) if tag else ""
+            done = at
+    return "".join([*parts, text[done:]]), n_comments
 
 
 def _as_markdown(table: str) -> str:
@@ -97,14 +103,19 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
 
     Tables in lists and quotes are unchanged.
     """
-    parts, done = list[str](), 0
+    headings = [*markdown_headings(text, start)]
+    parts, done, ends, growths = list[str](), 0, list[int](), [0]
     for at, end in _tables(text, start):
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
-            parts += text[done:at], f"\n{as_block(records)}\n\n"  # where lines end
+            block = f"\n{as_block(records)}\n\n"  # where lines end
+            parts += text[done:at], block
             done = end
-    text = "".join([*parts, text[done:]])
-    return Reading(text, metadata, [*markdown_headings(text, start)])
+            ends.append(end)
+            growths.append(len(block) - (end - at))
+    moved = [*accumulate(growths)]
+    headings = [h._replace(start=h.start + moved[bisect_right(ends, h.start)]) for h in headings]
+    return Reading("".join([*parts, text[done:]]), metadata, headings)
 
 
 def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -24,14 +24,16 @@ MAX_LETTERED = 260  # list items; more have numbers
 LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
-JOINS = {  # the signs before the second and later parts of an element
+JOINS: dict[str, Sequence[str]] = {  # the signs before the second and later parts of an element
     **dict.fromkeys(("msup", "mover", "sSup", "limUpp"), "^"),
     **dict.fromkeys(("msub", "munder", "sSub", "limLow"), "_"),
     **dict.fromkeys(("msubsup", "munderover", "sSubSup"), "_^"),
     **dict.fromkeys(("mfrac", "f"), "/"),
     "rad": "^√",
     "nary": "_^ ",
+    "sPre": ("_", "^", ""),
 }
+MAX_NESTED = 100  # elements of a formula; deeper ones are read as plain text
 BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -40,6 +42,7 @@ PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symb
 BULLET = "-"
 SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 LEVELS = 9
+MAX_TEXT = 100  # characters around a number
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -150,25 +153,25 @@ def formula(math: Any) -> str:
     return equation(math)
 
 
-def equation(part: Any) -> str:
+def equation(part: Any, levels: int = MAX_NESTED) -> str:
     """Return an equation of MathML or of an office file on one line, such as "x=(a+b)/c^2"."""
     name = _name(part)
-    if name == "t":
-        return part.text or ""
+    if name == "t" or not levels:
+        return "".join(part.itertext())
 
     def sign(key: str, default: str) -> str:
         found = part.find(f"{MATH}{name}Pr/{MATH}{key}")
         return default if found is None else str(found.get(f"{MATH}val", ""))
 
     shown = [child for child in part if not PROPERTIES.match(_name(child))]
-    inside = [f"{equation(child)}{(child.tail or '').strip()}" for child in shown]
+    inside = [f"{equation(child, levels - 1)}{(child.tail or '').strip()}" for child in shown]
     if signs := JOINS.get(name):
-        if name in ("nary", "rad"):
+        if name in ("nary", "rad", "sPre"):
             inside.insert(0, sign("chr", "∫") if name == "nary" else "")
         first, *more = inside or [""]
         text = grouped(first)
         for mark, each in zip(signs, more, strict=False):
-            text += (mark + (each if mark == " " else grouped(each))) * bool(each)
+            text += (mark + (grouped(each) if mark.strip() else each)) * bool(each)
         is_bare = name == "f" and sign("type", "bar") == "noBar"
         return text.replace("/", " choose ", 1) if is_bare else text
     if name == "d":
@@ -265,7 +268,7 @@ class Numbering:
             counts.pop(deeper, None)
         if value(own, f"{W}numFmt") == "bullet":
             return BULLET, depth
-        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")).strip(), depth
+        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")[:MAX_TEXT]).strip(), depth
 
 
 def formatted(n: int, kind: str) -> str:

@@ -18,12 +18,12 @@ from hierindex.node import TITLE, Heading
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
-    DAY,
     MAX_TITLE,
     OLE,
     Reading,
     UnreadableError,
     decode,
+    first_day,
     joined,
     note_left_out,
     reading_as,
@@ -46,7 +46,6 @@ NO_AUTHOR = set(
     "user,admin,administrator,anonymous,author,owner,root,unknown,microsoft office user".split(",")
 )
 NO_AUTHOR |= LIBRARIES
-NO_DAY = {"1601-01-01", "1970-01-01", "1980-01-01"}  # zero in the clock of a file
 PART = re.compile(  # of a number format: a literal text, a space, a currency, a condition, digits
     r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|(?P<digits>[#0?][#0?,.]*)', re.DOTALL
 )
@@ -79,10 +78,14 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
     with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-        n_bytes = sum(part.file_size - part.compress_size for part in parts.infolist())
-        if n_bytes > MAX_GROWTH:
-            raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
+        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
         yield parts
+
+
+def check_growth(n_bytes: int) -> None:
+    """Raise an error if a file grows by too many bytes when it is unpacked."""
+    if n_bytes > MAX_GROWTH:
+        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked")
 
 
 def parsed(data: bytes) -> Any:
@@ -125,9 +128,7 @@ def stated(title: str, author: str, *dates: str) -> dict[str, Any]:
     name = author.casefold().strip("()")
     if any(map(str.isalpha, author)) and name not in NO_AUTHOR:
         found["author"] = ", ".join(filter(None, map(str.strip, author.split(";"))))
-    days = (match[0] for match in map(DAY.match, map(str.strip, dates)) if match)
-    day = next((day for day in days if day not in NO_DAY), "")
-    if day and name not in LIBRARIES:
+    if (day := first_day(dates)) and name not in LIBRARIES:
         found["date"] = day
     return found
 

@@ -104,12 +104,15 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
     """Repeat the texts of merged cells in each of their positions."""
     from openpyxl.utils import range_boundaries
 
-    width = max(map(len, rows), default=0)
+    width, n_merged = max(map(len, rows), default=0), 0
     for places in ranges:
         left, top, right, bottom = range_boundaries(places.decode())
         if not 0 < top <= min(bottom, len(rows)) or not any(rows[top - 1][left - 1 : left]):
             continue
         bottom, right = min(bottom, len(rows)), min(right, width)
+        n_merged += right * (bottom - top + 1)  # as rows become as long
+        if n_merged > MAX_CELLS:
+            raise UnreadableError(f"has merged cells that span more than {MAX_CELLS:,} cells")
         merge(rows, top - 1, left - 1, bottom, right)
 
 

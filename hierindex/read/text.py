@@ -19,7 +19,8 @@ OLE = b"\xd0\xcf\x11\xe0"  # begins office files of older formats, and encrypted
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
-DAY = re.compile(r"\d{4}-\d\d-\d\d")
+DAY = re.compile(r"\s*(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))(?!\d)")
+NO_DAY = {"1601-01-01", "1970-01-01", "1980-01-01"}  # zero in the clock of a file
 
 BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -153,18 +154,20 @@ def decode(data: bytes, declared: str = "") -> Reading:
     >>> decode(b"\xa33,500")
     Reading(text='£3,500', metadata={'encoding': 'cp1252'}, headings=())
     >>> decode(b"caf\xc3\xa9s \xe2\x80\x93 \xff").metadata
-    {'encoding': 'utf_8', 'left_out': ['1 byte that is not UTF-8']}
+    {'encoding': 'utf_8', 'left_out': ['1 byte sequence that is not UTF-8']}
     """
     encoding = _encoding(data, declared)
     text = data.decode(encoding, "replace")
-    n_bad = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
+    n_bad = 0
+    if "\ufffd" in text:  # perhaps as the file has it
+        n_bad = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
     if "\0" in text:
         raise UnreadableError("is not text")
     metadata: dict[str, Any] = {}
     if n_bad or not encoding.startswith("utf-8"):
         metadata["encoding"] = encoding.removesuffix("-sig").replace("-", "_")
     if n_bad:
-        are = "byte that is" if n_bad == 1 else "bytes that are"
+        are = "byte sequence that is" if n_bad == 1 else "byte sequences that are"
         metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {encoding.replace('utf-8', 'UTF-8')}"]
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
@@ -173,6 +176,12 @@ def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
     """Record in a file's metadata how many things of each kind were not read."""
     if phrases := [counted(n, what) for what, n in counts.items() if n]:
         metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
+
+
+def first_day(dates: Iterable[str]) -> str:
+    """Return the day of the first plausible date in ISO 8601, or ""."""
+    days = (match[1] for match in map(DAY.match, dates) if match)
+    return next((day for day in days if day not in NO_DAY), "")
 
 
 def _encoding(data: bytes, declared: str) -> str:

@@ -38,7 +38,7 @@ from hierindex.read.office import (
     unread_parts,
 )
 from hierindex.read.tables import MAX_ROW, Merged, repeated, table_blocks
-from hierindex.read.text import MAX_TITLE, Reading
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
@@ -57,6 +57,7 @@ FOLIO = set("page p seite s página pagina of von de sur di van".split())
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
 MAX_BASES = 20  # styles on which a style is based
 MAX_SPAN = 63  # columns, as in Word
+MAX_CELLS = 1_000_000  # of tables, as small files can have many merged ones
 
 Marks = dict[str, str]  # what runs and styles say of how text is shown, by names of properties
 Run = tuple[str, str]  # kind and text, see `joined_runs`
@@ -102,6 +103,7 @@ class _Word:
         self._styles = _Styles(self._part("styles"))
         self._numbering = Numbering(self._part("numbering"))
         self._notes: dict[tuple[str, str], int] = {}
+        self._n_cells = 0
         self.body = [*self._blocks(self._root)]
 
     def page_edges(self) -> Iterator[Block]:
@@ -135,6 +137,8 @@ class _Word:
                 yield from self._paragraph(child)
             elif child.tag == f"{W}tbl":
                 yield from self._table(child)
+            elif child.tag == f"{W}altChunk":
+                self.unread["embedded document"] += 1
             elif child.tag not in UNREAD:
                 yield from self._blocks(child)
 
@@ -224,6 +228,9 @@ class _Word:
             elif is_merged:
                 text = Merged(text)
             cells += [text, *[repeated(text)] * (width - 1)]
+        self._n_cells += len(cells)
+        if self._n_cells > MAX_CELLS:
+            raise UnreadableError(f"has more than {MAX_CELLS:,} cells in tables")
         return cells, inside
 
     def _linked(self, link: str | None) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from fakes import HashingEmbedding
@@ -56,14 +57,20 @@ def test_what_is_recalled_is_what_is_read(folder, memory, opened):
     assert len(opened) == 2 * (len(FILES) - 1)  # .log has no reader of its own
 
 
-@pytest.mark.parametrize("what", ["library", "source"])
+@pytest.mark.parametrize("what", ["library", "source", "words"])
 def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)
     opened.clear()
+    reader = Path(hierindex.read.documents.__file__)
     if what == "library":
         monkeypatch.setattr(hierindex.read.documents, "version", lambda name: "99")
-    else:
+    elif what == "source":
         monkeypatch.setattr(hierindex.read.documents, "__file__", str(tmp_path / "none.py"))
+    else:
+        for room in ("read", "text"):
+            copytree(reader.parents[1] / room, tmp_path / room)
+        (tmp_path / "text" / "words.toml").write_text("# none")
+        monkeypatch.setattr(hierindex.read.documents, "__file__", str(tmp_path / "read" / "x.py"))
     hierindex.read.documents._made_by.cache_clear()
     read_documents(folder, memory=memory)
     hierindex.read.documents._made_by.cache_clear()

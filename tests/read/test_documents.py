@@ -195,6 +195,25 @@ class TestFilesThatChange:
 
         return set_up
 
+    def test_one_is_read_again(self, written, reading):
+        folder = written({"a.md": "One.", "b.md": "b"})
+        texts = ["Two is longer."]
+        reading(lambda: texts and (folder / "a.md").write_text(texts.pop(0)))
+        documents, skipped = read_documents(folder)
+        assert [document.text for document in documents] == ["Two is longer.", "b"]
+        assert not skipped
+
+    def test_one_can_be_interrupted(self, written, reading):
+        folder = written({"a.md": "One."})
+
+        def interrupt():
+            (folder / "a.md").write_text("Two is longer.")
+            raise KeyboardInterrupt
+
+        reading(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            read_documents(folder)
+
     def test_one_that_is_always_written_is_skipped(self, written, reading):
         folder, n_read = written({"a.md": "One.", "b.txt": "b"}), []
 
@@ -207,7 +226,7 @@ class TestFilesThatChange:
         (document,), skipped = read_documents(folder)
         assert document.id_ == "b.txt"
         assert skipped == [Skipped("a.md", "cannot be read (it is being written)", is_unread=True)]
-        assert len(n_read) == 1
+        assert len(n_read) == 2
 
 
 def test_what_vanishes_before_it_is_read_is_skipped(written):

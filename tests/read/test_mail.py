@@ -70,6 +70,12 @@ def test_attachments_are_named(read):
     assert reading.text.endswith("See below.\n\n\nAttachments: plan.png, application/pdf")
 
 
+def test_an_attached_page_of_xhtml_is_an_attachment(read):
+    message = mail("See below.\n", Subject="x")
+    message.add_attachment(b"", maintype="application", subtype="xhtml+xml", filename="a.xhtml")
+    assert read(message).text == "x\n\nSee below.\n\n\nAttachments: a.xhtml"
+
+
 @pytest.mark.parametrize(
     "header",
     [
@@ -328,10 +334,10 @@ XHTML = "application/xhtml+xml; charset=utf-8"
     ("inside", "text"),
     [
         (
-            [(HTML, "<frameset>"), (HTML, "<h1>Tea</h1>"), (HTML, "<p>One")],
+            [(HTML, "<title>T</title><frameset>"), (HTML, "<h1>Tea</h1>"), (HTML, "<p>One")],
             "Tea\n\nOne",
         ),
-        ([(HTML, "<p>One"), (PLAIN, "Or"), (HTML, " "), (HTML, "<p>Two")], "One\n\nOr\n\nTwo"),
+        ([(HTML, "<p>One"), (PLAIN, "log"), (HTML, " "), (HTML, "<p>Two")], "One\n\nTwo"),
         ([(XHTML, "<html><head><title>T</title></head><body><p>One</p></body></html>")], "One"),
         ([("text/css", "p {}"), (PLAIN, "One & two")], "One & two"),
     ],
@@ -363,6 +369,8 @@ ZONE = (
     [
         ("", "", "", []),
         (ZONE, f"{ALARM}LOCATION:Hall\n", ZONE, ["Place: Hall"]),
+        ("", "BEGIN:X\nSTATUS:Odd\nEND:X\nLOCATION:Hall\n", "", ["Place: Hall"]),
+        ("BEGIN:VALARM\n" * 100_000, "", "", []),
         ("", 'DESCRIPTION;ALTREP="cid:a;b":Bring: cake\n', "", ["Description: Bring: cake"]),
         ("", 'DESCRIPTION;X="a:Bring cake\n', "", ["Description: Bring cake"]),
         (

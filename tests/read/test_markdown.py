@@ -153,6 +153,7 @@ UNCHANGED = {
     "open comment": "<!-- open\n",
     "open comments": "x <!-- a\n" * 30_000,
     "open tables": "<table>\n\n" * 3000,
+    "open tags before the ends of others": "-->" + "<table <pre <script <!-- " * 30_000,
     "open row": "<table><tr><td>x\n\n# B\n",
     "end of a table": "</table>\n",
 }
@@ -172,7 +173,12 @@ def test_cells_of_a_long_table_are_all_read(read):
     assert text.strip().split(BETWEEN)[60:] == ["Name: a \\| b", "Name: c; d", "Note: e"]
 
 
-PICTURE = "data:image/png;base64," + "iVBORw0K" * 20_000
+def test_rows_of_a_long_table_are_no_headings(read):
+    text = f"# A\n\n{TABLE.replace('Name', '# of items')}\n# B\n"
+    assert headings(read(text)) == [(1, "A", "# A"), (1, "B", "# B")]
+
+
+PICTURE = "data:image/png;base64," + "iVBORw0K" * 200_000
 SVG = "data:image/svg+xml;utf8,<svg xmlns='x'>" + "<g/>" * 20 + "</svg>"
 
 

@@ -8,6 +8,7 @@ from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compo
 
 from hierindex import Skipped, read_documents
 from hierindex.node import HEADINGS
+from hierindex.read import office
 
 FIELDS = {
     SUBJECT: "Grüße aus dem Büro",
@@ -58,15 +59,18 @@ def test_messages_beside_other_files(tmp_path, monkeypatch):
         "bare.msg": compound({}),
         "cut.msg": message[:700],
         "good.msg": message,
+        "large.msg": outlook({BODY: "x" * 1900}),
         "text.msg": b"Plain text.",
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(office, "MAX_GROWTH", 1000)
     documents, skipped = read_documents(tmp_path)
     assert [document.id_ for document in documents] == ["good.msg", "text.msg"]
     assert documents[0].metadata["title"] == "Grüße aus dem Büro"
     assert documents[1].text == "Plain text."
     reasons = {each.path: each.reason for each in skipped}
+    assert reasons.pop("large.msg").endswith("bytes when unpacked")
     assert {*reasons.values()} == {"cannot be read as an Outlook message"}
     monkeypatch.setitem(sys.modules, "oxmsg", None)
     _, skipped = read_documents(tmp_path)

@@ -133,6 +133,7 @@ def test_what_is_not_read_is_told(read_one):
     [
         ("MAX_CELLS", 5, "has over 5 cells or "),
         ("MAX_ROWS", 4, "cells or 4 rows"),
+        ("MAX_CELLS", 19, "has merged cells that span more than 19 cells"),
     ],
 )
 def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, n, message):

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hierindex.node import LEFT_OUT
+
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"
 
 
@@ -106,8 +108,13 @@ def test_a_bad_byte_does_not_change_the_encoding(read_one, at, bad):
     assert document.text.replace("\ufffd", "") == NOTES
     assert document.metadata["encoding"] == "utf_8"
     (said,) = document.metadata["left_out"]
-    assert said.startswith("1 byte")
-    assert said.endswith("not UTF-8")
+    assert said == "1 byte sequence that is not UTF-8"
+
+
+def test_a_replacement_character_in_a_file_is_no_bad_byte(read_one):
+    assert LEFT_OUT not in read_one("a.txt", "caf\ufffd").metadata
+    said = read_one("a.txt", "café \ufffd – ".encode() * 9 + b"\xff \xff\xff").metadata[LEFT_OUT]
+    assert said == ["3 byte sequences that are not UTF-8"]
 
 
 @pytest.mark.parametrize("text", [NOTES, "Straße der Würde", "Стоянка", "橋は三月"])

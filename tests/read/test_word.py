@@ -18,7 +18,9 @@ from office_files import (
     zipped,
 )
 
+from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT
+from hierindex.read import word as reader
 
 SUPER = '<w:vertAlign w:val="superscript"/>'
 SUB = '<w:vertAlign w:val="subscript"/>'
@@ -86,6 +88,11 @@ def test_formats_of_numbers(text_of, kind, third, twenty_eighth):
     lines = text_of(*[item("x")] * 28, parts=parts).split("\n")
     assert lines[2] == f"Article {third}: x"
     assert lines[27] == f"Article {twenty_eighth}: x"
+
+
+def test_texts_around_numbers_are_cut(text_of):
+    text = text_of(item("x"), parts=numbering(("decimal", f"%1{'.' * 5000}", "")))
+    assert text == f"1{'.' * 98} x"
 
 
 def test_lists_start_restart_and_go_on_where_they_say(text_of):
@@ -280,6 +287,7 @@ def part(name, text):
             f"{part('sup', 'n')}{part('e', 'i')}</m:nary>",
             "∑_(i=1)^n i",
         ),
+        (f"<m:sPre>{part('sub', '6')}{part('sup', '14')}{part('e', 'C')}</m:sPre>", "_6^14C"),
         (f"<m:d>{part('e', 'x')}{part('e', 'y')}</m:d>", "(x|y)"),
         (
             f"<m:m><m:mr>{part('e', '1')}{part('e', '0')}</m:mr>"
@@ -419,3 +427,15 @@ def test_strict_files_are_read(read_one):
                 b"http://purl.oclc.org/ooxml/wordprocessingml/main",
             )
     assert read_one("a.docx", zipped(strict)).text == "# Rent\n\n1. Due."
+
+
+def test_many_merged_cells_are_skipped(read_one, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_CELLS", 99)
+    with pytest.raises(SourceError, match="has more than 99 cells in tables"):
+        read_one("a.docx", word(grid(*[[cell("a", 50)]] * 2)))
+
+
+def test_embedded_documents_are_counted(read_one):
+    document = read_one("a.docx", word(paragraph("Rent"), '<w:altChunk r:id="r11"/>'))
+    assert document.text == "Rent"
+    assert document.metadata[LEFT_OUT] == ["1 embedded document"]
