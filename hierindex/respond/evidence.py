@@ -12,7 +12,7 @@ from Stemmer import Stemmer
 from hierindex.core.ranking import Scale, cosines
 from hierindex.models.embedder import EmbedModel, unit_vectors
 from hierindex.node import MOST_DOCUMENTS, Node
-from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.known_questions import PART, about_the_whole, known_vectors
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.search import is_name
 from hierindex.store.rows import matched_words
@@ -45,8 +45,7 @@ CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
 )
 ASKING = re.compile(  # what texts seldom say: commands, and what their parts are called
     r"^\W*(?:please\s+)?(?:describe|explain|summari[sz]e)\b"
-    r"|\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+"
-    r"(?=\d)|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
+    rf"|{PART.pattern}|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
     re.IGNORECASE,
 )
 HAN = r"\u3040-\u30ff\u3400-\u9fff"
@@ -62,13 +61,15 @@ class QuestionWords:
 
     `words` are the words with content, without question words. `numbers` and `names` are among
     them. A name is a capitalised word within a sentence (except in German), a quoted word, a word
-    in another script, or a word that looks like code. `is_lookup` is true if there are no other
+    in another script, or a word that looks like code. `parts` are the numbers of parts of a text,
+    as in "clause 3". `is_lookup` is true if there are no other
     words, as in "Jack Ruby" or "chapter-3.md". `language` is "" if unknown.
     """
 
     words: frozenset[str]
     numbers: frozenset[str]
     names: frozenset[str]
+    parts: frozenset[str]
     is_lookup: bool
     language: str
     stemmer: Stemmer = field(compare=False, repr=False)
@@ -91,7 +92,10 @@ class QuestionWords:
             if word not in asking and CHINESE_QUESTION_CHARACTERS.isdisjoint(word)
         ]
         numbers = {word for word in words if any(map(str.isdigit, word))}
-        is_part = numbers == {*words} and all("." in number for number in numbers)
+        dotted = {number for number in numbers if "." in number}
+        is_part = numbers == {*words} == dotted
+        of_part = rf"{PART.pattern}({'|'.join(map(re.escape, numbers)) or '$'})\b"
+        parts = dotted.union(re.findall(of_part, question, re.IGNORECASE))
         is_lookup = len(words) == len(every) or is_name(question) or (bool(words) and is_part)
         found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
         names = set(words_of(" ".join(found)))
@@ -109,7 +113,8 @@ class QuestionWords:
 
         names = names.intersection(words) - numbers
         known = known_language(question)
-        return cls(stems(words), stems(numbers), stems(names), is_lookup, known, stemmer)
+        stemmed = stems(words), stems(numbers), stems(names), stems(parts)
+        return cls(*stemmed, is_lookup, known, stemmer)
 
     def stem(self, word: str) -> str:
         """Return the stem of a word."""

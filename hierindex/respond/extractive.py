@@ -58,6 +58,9 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
+STEPS = re.compile(
+    r"\W*(?:how (?:can|do|should|to)|wie|c\u00f3mo)\b", re.IGNORECASE
+)  # asks for them
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -67,7 +70,7 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 ARTICLE = "(?:an?|the|another|one|eine?|der|die|das|una?|el|la)"
 IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) "
 EXPLAINED = re.compile(  # what a text begins with and explains: options, a number, or a term
-    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)+)(?=\.?\s)"
+    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)*)(?=[.)]?\s)"
     rf"|\W*(?:{ARTICLE} )?(?P<term>\w[^:\n]{{,80}}?)(?::\s|{IS}{ARTICLE} )",
     re.IGNORECASE,
 )
@@ -117,12 +120,13 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
     known = [asked.stems(text_about(node)) for node in nodes]
-    names = asked.names or {number for number in asked.numbers if "." in number}
+    names = asked.names or asked.parts
     named = np.array([not names.isdisjoint(known[units[i].node]) for i in near])
     scores[near] -= ASIDE * (named.any() & ~named)
     best = near[np.argsort(-scores[near], kind="stable")]
     least = min(scores[best[0]], NEAR * scores[best[0]])
-    passages = _windows(units, nodes, best[scores[best] >= least], budget)
+    steps = STEPS.match(question.text) is not None
+    passages = _windows(units, nodes, best[scores[best] >= least], budget, steps=steps)
     shown = [asked.stems(f"{matched_words(of.metadata, p.lead)} {p.text}") for of, p in passages]
     lacking = asked.lacks(set().union(*shown))
     if across := asked.across(nodes[units[near[0]].node]):
@@ -187,8 +191,9 @@ def _words(asked: QuestionWords, units: Sequence[Unit], titles: Sequence[Set[str
 def _explains(text: str, asked: QuestionWords) -> bool:
     """Return whether a text explains what a question names.
 
-    It begins with an option or number in the question, or with all of its words before a colon or
-    in a definition; or it emphasises at least half of the question's words, and no others.
+    It begins with an option in the question or the number of a part, or with all of its words
+    before a colon or in a definition; or it emphasises at least half of the question's words, and
+    no others.
 
     >>> asked = QuestionWords.of("What does curl -k do?")
     >>> _explains("-k, --insecure: Go on.", asked), _explains("- Berlin -k: closed", asked)
@@ -201,16 +206,24 @@ def _explains(text: str, asked: QuestionWords) -> bool:
     """
     if found := EXPLAINED.match(text):
         options, number, term = (asked.stems(part or "") for part in found.groups())
-        if options & asked.names or number & asked.numbers or term == asked.words:
+        if options & asked.names or number & asked.parts or term == asked.words:
             return True
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
     return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)
 
 
 def _windows(
-    units: Sequence[Unit], nodes: Sequence[Node], best_first: Sequence[int], budget: Budget
+    units: Sequence[Unit],
+    nodes: Sequence[Node],
+    best_first: Sequence[int],
+    budget: Budget,
+    *,
+    steps: bool,
 ) -> list[tuple[Node, Passage]]:
-    """Return at most five passages around the best units, within a budget, with their nodes."""
+    """Return at most five passages around the best units, within a budget, with their nodes.
+
+    If `steps`, lists are quoted whole where they are short enough.
+    """
     found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
     best = list[str]()
     for i in map(int, best_first):
@@ -218,7 +231,7 @@ def _windows(
         said = unit.kind != "about" and any(_says_the_same(unit.text, text) for text in best)
         if len(found) == MAX_PASSAGES or i in taken or said:
             continue
-        run = window(units, i, taken)
+        run = window(units, i, taken, steps=steps)
         passage = passage_of(units, nodes, run, i)
         n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
         if n_tokens > room and not found:

@@ -16,6 +16,7 @@ from hierindex.unsafe import beginning
 
 MAX_VALUE = 100  # characters of a value of the metadata
 SHORTEST, LONGEST = 30, 60  # words of a passage
+LIST = 150  # words of a passage with all steps of a list
 LINE = 60  # characters of a line that stands alone
 ABOUT = TITLE, *PEOPLE, DATE  # metadata of a document
 NO_CONTENT = frozenset({"front matter", "reference", "contents", "furniture"})
@@ -142,13 +143,16 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
+def window(
+    units: Sequence[Unit], best: int, taken: Set[int], *, steps: bool = False
+) -> tuple[int, int]:
     """Return the first and last unit of the passage around the unit `best`.
 
     The passage is the whole block if it has at most 60 words, otherwise some of its sentences. One
     that depends on the sentence before has it, too, as "It is open." has what is open. If the
     passage has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the
-    text that follows, and a list that ends it by the items that fit.
+    text that follows, and a list that ends it by the items that fit. If `steps`, a list is whole if
+    that has at most 150 words.
     """
 
     def words(first: int, last: int) -> int:
@@ -158,7 +162,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
         inside = range(first, last + 1)
         return (
             taken.isdisjoint(inside)
-            and words(first, last) <= LONGEST
+            and words(first, last) <= most
             and all(follows(units[i], units[i + 1]) for i in inside[:-1])
         )
 
@@ -170,6 +174,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
                 i += step
         return i
 
+    most = LONGEST
     of_block = [i for i, unit in enumerate(units) if unit.block == units[best].block]
     whole = of_block[0], of_block[-1]
     first, last = whole if fits(*whole) else (best, best)
@@ -188,6 +193,10 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
             at = beyond(first, -1)
             if words(first, last) < SHORTEST and fits(at, last):
                 first, grows = at, True
+    most, at = LIST if steps else LONGEST, first
+    while at and units[at].kind == units[at - 1].kind == "item" and steps:
+        at -= 1
+    first = at if fits(at, last) else first
     while [unit.kind for unit in units[last : last + 2]] == ["item"] * 2 and fits(first, last + 1):
         last += 1
     return first, last

@@ -50,7 +50,6 @@ ABOUT_A_PART = (
     "What is this function for?",
     "What is the main entrance?",
     "What does git add do?",
-    "What does section 2 say?",
     "How are the documents kept?",
     "Which documents does a visa need?",
     "Which folder has the logs?",
@@ -64,6 +63,10 @@ ABOUT_A_PART = (
 )
 """Questions with words of those about the whole."""
 
+PART = re.compile(  # what parts with numbers are called, as in "clause 3.2"
+    r"\b(?:article|chapter|clause|paragraph|section|artikel|abschnitt|kapitel|ziffer)s?\s+(?=\d)",
+    re.IGNORECASE,
+)
 WORDS_OF_THE_WHOLE = {
     "de": """
         aussagen behandelt beschrieben besprochen handeln handelt hauptaussage hauptthemen inhalt
@@ -169,9 +172,9 @@ def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) ->
 
     It is if it consists of `WORDS_OF_THE_WHOLE` and stop words, or if it is similar to a known
     question about the whole: at least 0.9 on a scale where 0 is the similarity of a question about
-    a detail, and 1 that of another question about the whole. It is not if a question of
-    `ABOUT_A_PART` is nearer, or if the model cannot distinguish the two kinds: if their means are
-    closer than their standard deviations.
+    a detail, and 1 that of another question about the whole. It is not if it names a part by its
+    number, if a question of `ABOUT_A_PART` is nearer, or if the model cannot distinguish the two
+    kinds: if their means are closer than their standard deviations.
 
     Parameters
     ----------
@@ -182,6 +185,8 @@ def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) ->
     """
     if _only_of_the_whole(text):
         return True
+    if PART.search(text):
+        return False
     question = unit_vectors([embedding])[0].astype(np.float64)
     details, _, beside = known_vectors(model)
     whole, part = np.split(beside, [len(ABOUT_THE_WHOLE)])

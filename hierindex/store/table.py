@@ -271,7 +271,7 @@ class Table:
             self.snapshot(generation)  # raises if it is not held
             (*earlier, newest), uri = held, self.connection.uri
             if not earlier:
-                why = "; earlier ones were removed" if newest > 1 else ""
+                why = ", as a write or a deletion removed earlier ones" if newest > 1 else ""
                 raise InputError(f"The index {uri!r} holds no generation before {newest}{why}.")
             generation = generation or earlier[-1]
             if generation == newest:

@@ -59,6 +59,7 @@ def index(folder, tmp_path_factory):
         ("Liste alle Briefe an Anna", ["Anna"], LETTERS),
         ("Which contracts mention the ferry?", ["contracts", "ferry"], {"contract-1.md": 1}),
         ("Which memos mention the ferry?", ["ferry"], FERRY),
+        ("Which e-mails mention the ferry?", ["ferry"], FERRY),
         ("How many invoices are in march.md?", ["invoices", "march.md"], {"march.md": 1}),
     ],
 )

@@ -145,6 +145,29 @@ def test_a_part_is_found_though_nothing_is_called_so(tmp_path):
     assert index.ask("What does clause 7.7 say?").missing == ["7.7"]
 
 
+STEPS = "\n".join(
+    f"{n}. {step} the filter, as the crew does."
+    for n, step in enumerate(("Open", "Pull out", "Wash", "Dry", "Turn", "Push in", "Close"), 1)
+)
+LEASE = {
+    "lease.md": "# Lease\n\n## 1. Rent\n\nThe rent is 900 crowns.\n\n## 2. Repairs\n\n"
+    "The tenant mends the roof.\n",
+    "Brewtek manual.md": "# Brewtek manual\n\n## Filter\n\nIt is changed so:\n\n"
+    f"{STEPS}\n\n## Colours\n\nIt is red. {FILLER}\n",
+}
+
+
+def test_a_part_of_a_document_is_no_question_about_the_whole(tmp_path):
+    index = HierarchicalIndex.build(documents_of(LEASE), tmp_path)
+    answer = index.ask("Summarise section 2 of lease.md")
+    assert "mends the roof" in answer.passages[0].text
+    assert "Summarise" not in answer.missing
+    steps = index.ask("How do I change the filter?").passages[0].text
+    assert STEPS in steps
+    overview = index.ask("Give me an overview of the manual.")
+    assert {each.document for each in overview.citations} == {"Brewtek manual.md"}
+
+
 def test_a_minus_sign_is_no_part_of_a_number(tmp_path):
     texts = {"cold.md": "The sensor in the hold read -5.3 degrees in May.", "warm.md": FILLER}
     answer = HierarchicalIndex.build(documents_of(texts), tmp_path).ask(

@@ -183,7 +183,7 @@ class TestRollback:
         store.add(nodes("a"))
         store.add(nodes("b"))
         store.delete_nodes(["b"])
-        with pytest.raises(InputError, match="before 3; earlier ones were removed"):
+        with pytest.raises(InputError, match="before 3, as a write or a deletion removed"):
             store.rollback()
 
 
