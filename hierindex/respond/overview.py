@@ -18,7 +18,7 @@ from hierindex.core.identity import file_of, name_of
 from hierindex.core.titles import topic_names
 from hierindex.node import TITLE, Node
 from hierindex.respond.answer import Passage
-from hierindex.respond.quotable import Extract, Unit, follows, quoted, units_of
+from hierindex.respond.quotable import SHORTEST, Extract, Unit, follows, quoted, units_of
 from hierindex.retrieve.outline import name_of_part, outline
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.search import Search
@@ -97,10 +97,10 @@ def overview_parts(
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
     """Return an overview: for each part its name, its share of the text, and its best sentences.
 
-    A part has a sentence for each tenth of the text, at least one and at most three. If not all fit
-    the budget, the parts with the largest shares are kept and the others are only named. Only nodes
-    of an outline have shares; for others, the best scores are kept. A single node has more of its
-    text, and the titles of its children.
+    A part has a sentence for each tenth of the text, at least one and at most three, or six if it
+    is the only one. If not all fit the budget, the parts with the largest shares are kept and the
+    others are only named. Only nodes of an outline have shares; for others, the best scores are
+    kept. A single node has more of its text, unless that is a list, and the titles of its children.
     """
     nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
     weights = [shares.get(node.id, score) for node, score in retrieved.found]
@@ -110,14 +110,16 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         node = nodes[units[first].node]
         lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
-        return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
+        enough = min(SHORTEST, sum(unit.n_words for unit in units) / 3)
+        if node.level or len(line.text.split()) >= enough:
+            return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
     has_shares = shares and any(part.name for part in parts)
     leads = [_lead(part.name, part.weight if has_shares else None) for part in parts]
 
     def most(part: OverviewPart) -> int:
-        return max(
-            1, min(MOST_OF_PART, round(10 * part.weight), len(part.best) // SENTENCES_PER_QUOTE)
-        )
+        share = 2 if len(parts) == 1 else 1
+        n_best = share * len(part.best) // SENTENCES_PER_QUOTE
+        return max(1, min(share * MOST_OF_PART, round(10 * part.weight), n_best))
 
     lines = sorted(
         (n, -part.weight, i, first)

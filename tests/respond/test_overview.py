@@ -180,6 +180,15 @@ def test_a_single_node_is_told_from_its_first_sentence_on():
     assert ask(("Rain", "Ada: Okay, good morning.")) == "Rain: Ada: Okay, good morning. [1]"
 
 
+def test_a_single_node_of_short_parts_has_a_sentence_of_several(tmp_path):
+    things = "lantern anchor winch ladder barrel pump rope sail oar mast".split()
+    lines = [f"{n}. The {thing}\n{n}.1 The tenant oils it." for n, thing in enumerate(things, 1)]
+    document = Document(id_="lease.md", text="\n\n".join(lines))
+    answer = HierarchicalIndex.build([document], tmp_path).ask("Summarise lease.md.")
+    assert len(answer.sources) == 1
+    assert len(answer.citations) >= 3
+
+
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory):
     texts = {name: text_of(name, 20) for name in THINGS}
