@@ -17,7 +17,7 @@ CHANNELS = re.compile(  # of gpt-oss
 )
 OPENED = re.compile(rf"(?is)\s*(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+")
 BEGUN = re.compile(
-    rf"(?ims)(?:(?!<(?:{NAMES})>).)*?(?:^[ \t]*|(?<=[^\s`'\"\u201c]))</(?:{NAMES})>\s*"
+    rf"(?ims)(?:(?!<(?:{NAMES})>).)*?(?:^[ \t]*|(?<=[\w.!?\u2026\u3002]))</(?:{NAMES})>\s*"
 )
 """A thought whose first tag the chat template has written."""
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag

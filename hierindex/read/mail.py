@@ -166,7 +166,7 @@ def _is_text(part: EmailMessage) -> bool:
     """Return whether a part is read as text of its e-mail."""
     kind = part.get_content_type()
     is_inline = kind.startswith(("text/", "multipart/")) and not part.is_attachment()
-    return is_inline or kind == "text/calendar"
+    return (is_inline and kind != "text/css") or kind == "text/calendar"
 
 
 def _parts(part: EmailMessage) -> Iterator[EmailMessage]:

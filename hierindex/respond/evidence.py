@@ -94,8 +94,7 @@ class QuestionWords:
         numbers = {word for word in words if any(map(str.isdigit, word))}
         dotted = {number for number in numbers if "." in number}
         is_part = numbers == {*words} == dotted
-        of_part = rf"{PART.pattern}({'|'.join(map(re.escape, numbers)) or '$'})\b"
-        parts = dotted.union(re.findall(of_part, question, re.IGNORECASE))
+        parts = dotted.union(re.findall(rf"{PART.pattern}(\d+)(?![\w.]*\w)", question, re.I))
         is_lookup = len(words) == len(every) or is_name(question) or (bool(words) and is_part)
         found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
         names = set(words_of(" ".join(found)))

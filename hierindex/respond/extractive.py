@@ -58,9 +58,11 @@ NEW = 0.1  # share of the words of a sentence that another with the same fact ma
 EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
     r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
 )
-STEPS = re.compile(
-    r"\W*(?:how (?:can|do|should|to)|wie|c\u00f3mo)\b", re.IGNORECASE
-)  # asks for them
+STEPS = re.compile(  # asks for them
+    r"\W*(?:how (?:can|do|should|would) (?:i|one|we|you)|how to|what are the steps"
+    r"|wie (?:kann|mache|muss|soll)|c\u00f3mo (?:hago|puedo|se puede))\b",
+    re.IGNORECASE,
+)
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 NO_QUESTION = "The question has no word to search for; ask a whole question."
 MAX_PASSAGES = 5  # passages
@@ -70,7 +72,7 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 ARTICLE = "(?:an?|the|another|one|eine?|der|die|das|una?|el|la)"
 IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) "
 EXPLAINED = re.compile(  # what a text begins with and explains: options, a number, or a term
-    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)*)(?=[.)]?\s)"
+    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)+)(?=\.?\s)"
     rf"|\W*(?:{ARTICLE} )?(?P<term>\w[^:\n]{{,80}}?)(?::\s|{IS}{ARTICLE} )",
     re.IGNORECASE,
 )
@@ -234,6 +236,10 @@ def _windows(
         run = window(units, i, taken, steps=steps)
         passage = passage_of(units, nodes, run, i)
         n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
+        if steps and n_tokens > room:
+            run = window(units, i, taken)
+            passage = passage_of(units, nodes, run, i)
+            n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
         if n_tokens > room and not found:
             break
         if n_tokens > room or units[run[1]].kind == "heading":

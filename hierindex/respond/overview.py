@@ -100,7 +100,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     A part has a sentence for each tenth of the text, at least one and at most three, or six if it
     is the only one. If not all fit the budget, the parts with the largest shares are kept and the
     others are only named. Only nodes of an outline have shares; for others, the best scores are
-    kept. A single node has more of its text, unless that is a list, and the titles of its children.
+    kept. A single node has more of its text, and the titles of its children.
     """
     nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
     weights = [shares.get(node.id, score) for node, score in retrieved.found]
@@ -111,7 +111,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         lead = _lead(name_of_part(node), parts[0].weight if shares else None)
         line = _line(node, lead, units, first, MOST_WORDS)
         enough = min(SHORTEST, sum(unit.n_words for unit in units) / 3)
-        if node.level or len(line.text.split()) >= enough:
+        if node.level or len(tokens(line.text)) >= enough:
             return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
     has_shares = shares and any(part.name for part in parts)
     leads = [_lead(part.name, part.weight if has_shares else None) for part in parts]

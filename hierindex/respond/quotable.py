@@ -152,7 +152,7 @@ def window(
     that depends on the sentence before has it, too, as "It is open." has what is open. If the
     passage has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the
     text that follows, and a list that ends it by the items that fit. If `steps`, a list is whole if
-    that has at most 150 words.
+    the passage then has at most 150 words.
     """
 
     def words(first: int, last: int) -> int:
@@ -193,11 +193,22 @@ def window(
             at = beyond(first, -1)
             if words(first, last) < SHORTEST and fits(at, last):
                 first, grows = at, True
-    most, at = LIST if steps else LONGEST, first
-    while at and units[at].kind == units[at - 1].kind == "item" and steps:
-        at -= 1
-    first = at if fits(at, last) else first
-    while [unit.kind for unit in units[last : last + 2]] == ["item"] * 2 and fits(first, last + 1):
+
+    def is_list(i: int) -> bool:
+        """Return whether a unit and the next are items of one list."""
+        pair = units[max(i, 0) : i + 2]
+        return [unit.kind for unit in pair] == ["item"] * 2 and follows(*pair)
+
+    start, end = first, last
+    while steps and is_list(start - 1):
+        start -= 1
+    while is_list(end):
+        end += 1
+    most = LIST
+    if steps and fits(start, end):
+        return start, end
+    most = LONGEST
+    while last < end and fits(first, last + 1):
         last += 1
     return first, last
 

@@ -50,6 +50,7 @@ ABOUT_A_PART = (
     "What is this function for?",
     "What is the main entrance?",
     "What does git add do?",
+    "What does section 2 say?",
     "How are the documents kept?",
     "Which documents does a visa need?",
     "Which folder has the logs?",

@@ -38,6 +38,7 @@ ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 OF_THE = re.compile(  # a document
     r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?:my|our|that|the|this)\s+(.+)", re.I
 )
+SEVERAL = re.compile(rf"archive|corpus|data|folder|index|library|project|repository|{NAMES}(?<=s)")
 ZEROS = re.compile(r"\b0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
@@ -137,13 +138,17 @@ def _belongs(
 
 
 def called(question: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the only document whose name has the words after "of the" in a question, if any.
+    """Return the only document whose title or file name has the words that a question ends with.
 
-    So "Give an overview of the manual." names the document "Brewtek E2 manual".
+    So "Give an overview of the manual." names the document "Brewtek E2 manual". Nouns for several
+    documents, such as "the project" and "the notes", name none.
     """
     found = OF_THE.search(question)
     words = {*_form(found[1]).split()} - ORDINARY if found else set()
-    names = names_of_documents(snapshot).items() if words else ()
+    if not words or any(SEVERAL.fullmatch(word) for word in words):
+        return ()
+    paths = {_form(each) for each in snapshot.document_ids() if "/" in each}
+    names = ((name, of) for name, of in names_of_documents(snapshot).items() if name not in paths)
     documents = {each for name, of in names if words <= {*name.split()} for each in of}
     return tuple(documents) if len(documents) == 1 else ()
 

@@ -372,7 +372,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         with named_errors(model):
             vector = model.get_query_embedding(rest)
     if about_the_whole(rest, vector, model) and not asked_of(search.question).for_documents:
-        documents = documents or called(search.question, search.snapshot)
+        if not (documents or search.filters):
+            documents = called(search.question, search.snapshot)
         if documents:
             said = f"{shortened(documents)}, which the question names: {READS}"
             return Choice(True, f"{where} for an outline of {said}", documents)
