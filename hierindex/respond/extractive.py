@@ -127,7 +127,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     scores[near] -= ASIDE * (named.any() & ~named)
     best = near[np.argsort(-scores[near], kind="stable")]
     least = min(scores[best[0]], NEAR * scores[best[0]])
-    steps = STEPS.match(question.text) is not None
+    steps = bool(asked.parts or STEPS.match(question.text))
     passages = _windows(units, nodes, best[scores[best] >= least], budget, steps=steps)
     shown = [asked.stems(f"{matched_words(of.metadata, p.lead)} {p.text}") for of, p in passages]
     lacking = asked.lacks(set().union(*shown))
