@@ -52,10 +52,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     part in reading order its name, its share of the text if the nodes form an outline, and its best
     sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but within
     one document, consecutive nodes with the same heading are one part. If a part is of one
-    document, it gets a sentence for each 10% of the text that it covers, up to three. If not all
-    parts fit, those with the smallest shares are only named. For a single node, the overview
-    continues with the following sentences and the titles of its children. Outlines always get an
-    overview.
+    document, it gets a sentence for each 10% of the text that it covers, up to three, or six if it
+    is the only part. If not all parts fit, those with the smallest shares are only named. For a
+    single node, the overview continues with the following sentences, if they are not short, and the
+    titles of its children. Outlines always get an overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that best answers the question;
