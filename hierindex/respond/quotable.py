@@ -150,8 +150,8 @@ def window(
 
     The passage is the whole block if it has at most 60 words, otherwise some of its sentences. One
     that depends on the sentence before has it, too, as "It is open." has what is open. If the
-    passage has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the
-    text that follows, and a list that ends it by the items that fit. If `steps`, a list is whole if
+    passage has fewer than 30 words, neighbouring whole blocks are added, except to a record. A title
+    is extended by the text that follows, and a list that ends it by the items that fit. If `steps`, a list is whole if
     the passage then has at most 150 words.
     """
 
@@ -180,7 +180,7 @@ def window(
     first, last = whole if fits(*whole) else (best, best)
     if first > of_block[0] and DEPENDS.match(units[first].text) and fits(first - 1, last):
         first -= 1
-    grows = True
+    grows = units[best].kind != "record"
     while grows and words(first, last) < SHORTEST:
         grows = False
         announces = units[last].kind in TITLES or units[last].text.endswith(ANNOUNCES)
