@@ -168,7 +168,7 @@ def note_documents(
         node.title = (is_whole and name) or own
         is_bare = node.title == node.file_stem and not any(each.section for each in below.values())
         if node.level == 0:
-            node.title = node.title or _first_words(node)
+            node.title = node.title or _headings(node) or _first_words(node)
         elif not node.title or is_bare:
             unnamed[document].append(node)
     of_document = defaultdict[str, list[str]](list)
@@ -265,6 +265,13 @@ def _names(children: Sequence[Node]) -> list[str]:
         elif 2 * sum(having[each] > 1 for each in child.documents) > len(child.documents):
             names[i] = ""
     return names
+
+
+def _headings(node: Node) -> str:
+    """Return the headings of the sections of a chunk, if it has text of several, else ""."""
+    sections = [span.section for span in node.citations]
+    shared = len(titles_of(shared_section(sections)))
+    return listed([title for each in sections for title in titles_of(each)[shared : shared + 1]])
 
 
 def _first_words(node: Node) -> str:

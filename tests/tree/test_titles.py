@@ -216,6 +216,15 @@ def flat(node):
         yield from flat(child)
 
 
+def test_a_chunk_of_several_short_sections_has_their_headings():
+    said = {name: f"A {name} turns with the wind." for name in ("Sail", "Vane", "Brake")}
+    text = "# The mill\n\nIt is old.\n\n" + "".join(f"## {n}\n\n{t}\n\n" for n, t in said.items())
+    document = markdown("mill.md", text)
+    chunks = chunks_of([document], sentence_splitter(HashingEmbedding(), 80))
+    nodes = hierarchy_of(SemanticHierarchy).grow([chunks]).nodes
+    assert [node.title for node in nodes if not node.level] == ["Sail, Vane", "Brake"]
+
+
 def test_many_sections_are_called_by_the_first_and_the_last():
     """Only where the node has all between them."""
     headings = [f"The duties of the harbour master, number {i}" for i in range(12)]
