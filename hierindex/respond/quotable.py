@@ -150,9 +150,9 @@ def window(
 
     The passage is the whole block if it has at most 60 words, otherwise some of its sentences. One
     that depends on the sentence before has it, too, as "It is open." has what is open. If the
-    passage has fewer than 30 words, neighbouring whole blocks are added, except to a record. A title
-    is extended by the text that follows, and a list that ends it by the items that fit. If `steps`, a list is whole if
-    the passage then has at most 150 words.
+    passage has fewer than 30 words and is no record, neighbouring whole blocks are added. A title
+    is extended by the text that follows, and a list that ends it by the items that fit. If `steps`,
+    a list is whole if the passage then has at most 150 words.
     """
 
     def words(first: int, last: int) -> int:

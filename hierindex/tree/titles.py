@@ -133,7 +133,8 @@ def note_documents(
     is the section's heading. Other nodes keep the title that a language model wrote with the
     summary, if any. Without one, they get the headings of their sections, below headings that their
     parent's sections do not share: "Part 1 › Chapter 2". If these are the same as their parent's,
-    they are named by phrases that their chunks repeat, or by their first words, like chunks.
+    they are named by phrases that their chunks repeat, or by their first words. A chunk has the
+    headings of its sections if it has several, else its first words.
 
     Parameters
     ----------
