@@ -15,7 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from hierindex.core.identity import wholes
-from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
+from hierindex.errors import (
+    GenerationError,
+    IndexNotFoundError,
+    NotFoundError,
+    nearest,
+    without_password,
+)
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
 from hierindex.store.filters import (
@@ -356,13 +362,14 @@ class Snapshot:
         ------
         NotFoundError
             If no id or more than one begins with the text. With `or_document`, the message also
-            says that no document has this id.
+            says that no document has this id, and which id is similar.
         """
         ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
-            no = f"No document has the id {start!r}, and no" if or_document else "No"
+            near = nearest(start, self.document_ids()) if or_document else ""
+            no = f"No document has the id {start!r}{near}. " if or_document else ""
             raise NotFoundError(
-                f"{len(ids) or no} nodes have an id that begins with {start!r}; "
+                f"{no}{len(ids) or 'No'} nodes have an id that begins with {start!r}; "
                 "`hierindex tree` and `hierindex query` show ids."
             )
         return start if start in ids else ids[0]
