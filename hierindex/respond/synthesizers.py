@@ -35,33 +35,30 @@ LEAST_ROOM = 32  # tokens; fewer do not hold two answers
 class ExtractiveSynthesizer(BaseSynthesizer):
     """A response synthesizer that quotes the passages that answer the question.
 
-    An answer is one to five passages of at most about 60 words each, the best first, each followed
-    by its number in brackets. A passage is a paragraph, a list item with the sentence that
-    introduces the list, a table row with the head of its table, a record, or some sentences of a
-    long paragraph; short ones include neighbouring text. The author and the date in a document's
-    metadata can be a passage, too. A passage is chosen by its best sentence, item or row, which is
-    scored by three things: the share of the question's words in it or in the titles above it (rare
-    words weigh more), its similarity to the question, and the rank of its node. Definitions, and
-    sentences with half of the question's words in bold or italics, score higher; headings and code
-    score lower. If some nodes contain names in the question, passages of the others score
-    lower. Passages with much lower scores than the best are not shown, and no fact is shown twice.
-    Front matter, references and tables of contents are quoted only if they match words of the
-    question.
+    An answer is one to five passages, the best first, each followed by its number in brackets. A
+    passage has at most about 60 words, or 150 if it is a list of steps. It is one of these:
 
-    A question about the whole index ("What is this about?") is answered by an overview: for each
-    part in reading order its name, its share of the text if the nodes form an outline, and its best
-    sentence, as in "Weather (50%): It rained all week. [1]". Each node is a part; but within
-    one document, consecutive nodes with the same heading are one part. If a part is of one
-    document, it gets a sentence for each 10% of the text that it covers, up to three, or six if it
-    is the only part. If not all parts fit, those with the smallest shares are only named. For a
-    single node, the overview continues with the following sentences, if they are not short, and the
-    titles of its children. Outlines always get an overview.
+    * a paragraph, or some sentences of a long one
+    * a list item, with the sentence that introduces the list
+    * a table row, with the header of the table
+    * a record, or the author and the date of a document
 
-    `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
-    `passages`, see `Answer`; `best`, the part of the first passage that best answers the question;
-    `score`; `refused`, True if nothing answers the question; and `missing`: numbers, names and
-    quoted words of the question that are neither in the passages nor in the titles above them, and
-    other important words in no node on the question's subject.
+    Short passages, except records, include neighbouring text.
+
+    A passage is chosen by its best sentence, item or row. Three things count: the share of the
+    question's words in it or in the titles above it (rare words weigh more), its similarity to the
+    question, and the rank of its node. Definitions score higher; headings, code, front matter,
+    references and tables of contents score lower, and so do nodes without the names in the
+    question. Passages that score much lower than the best, or repeat a fact, are left out.
+
+    A question about the whole index, such as "What is this about?", is answered by an overview. For
+    each node it has a name and the best sentences, as in "Weather (50%): It rained all week. [1]".
+    Percentages are shares of the text; only the nodes of an outline have them. Nodes of one
+    document with the same heading are joined, and large nodes get more sentences. If not all nodes
+    fit, the smallest ones are only named.
+
+    `response.metadata` has `citations`, one for each passage, as `Citation.to_json` returns it, and
+    `passages`, `best`, `score`, `refused` and `missing`, as in `Answer`.
 
     Parameters
     ----------
@@ -70,12 +67,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     answer_tokens : int
         Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
     min_score : float in [0, 1], optional
-        Minimum score of an answer, 0.4 by default. With 0 or None, a question is only refused if it
-        has no words to search for, or the nodes have no text. The score is the probability that the
-        nodes answer the question. It is computed from the question's similarity to the nearest
-        sentence, the share of its words that a node contains, and whether its numbers and names are
-        in one of the best five nodes. A question of keywords that all occur in one node is never
-        refused, nor is one about the whole index.
+        Minimum score of an answer, 0.4 by default. If no answer has it, the question is refused.
+        The score is the probability that the nodes answer the question. It depends on the
+        question's similarity to the nearest sentence, the share of its words in a node, and whether
+        the best five nodes have its numbers and names. A question about the whole index is never
+        refused, nor one of keywords that all occur in one node. With 0 or None, a question is
+        refused only if it has no words to search for, or the nodes have no text.
 
     Raises
     ------
