@@ -84,15 +84,16 @@ class HierarchyStore(BasePydanticVectorStore):
     ones, a search index picks candidates, which are scored exactly. A filtered query returns all
     rows that pass, up to the requested number.
 
-    Filters test the metadata of each chunk and of its document. A summary passes if every
-    chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
-    passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
-    `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node belongs to every level
-    between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
-    `hierindex_whole_document` to the document that a node covers exactly. These
-    keys can be combined with others only by AND. `documents` is short for `hierindex_documents`
-    unless a chunk has metadata of that name. If no node has a key, conditions on it match nothing,
-    even negated ones, and a warning names it.
+    Filters test the metadata of each chunk and of its document. A summary passes if every chunk
+    under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
+    chunk is enough. If no node has a key, conditions on it match nothing, even negated ones, and a
+    warning names it. These keys refer to the node itself, and are combined with others only by AND:
+
+    * `hierindex_id` and `hierindex_kind`
+    * `hierindex_level` and `hierindex_level_max`: the node belongs to every level between them
+    * `hierindex_documents`: the ids of a chunk's documents; `documents` for short, unless a chunk
+      has metadata of that name
+    * `hierindex_whole_document`: the id of the document whose chunks are exactly the node's
 
     Every write publishes a new generation (version of the table) in one step, after its rows and
     search indices are written. Each call reads the newest generation at its start; use `snapshot`

@@ -102,10 +102,10 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence, with a leading space; shape (n_sentences,).
+        """Count the tokens of each sentence, (n_sentences,), with a leading space as in a summary.
 
-        Without the space, the count can be higher. A sentence longer than half of the budget may
-        stand alone, so it costs the higher of the two counts.
+        A sentence that takes more than half of the budget may stand alone, and then needs no space,
+        which can take more tokens. So it costs the higher of the two counts.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
