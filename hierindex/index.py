@@ -377,7 +377,7 @@ class HierarchicalIndex:
         dict
             `nodes`, and `hidden`, the number of deeper nodes that are not listed. A node is a dict
             of `id`, `title`, `level`, `document` (the id of the document whose chunks are exactly
-            those under the node, or None), the numbers of `documents` and `chunks` under it, and
+            those under the node, or None), the counts of `documents` and `chunks` under it, and
             `nodes`, its children in reading order.
 
         Raises

@@ -15,7 +15,7 @@ INVALID = 1  # exit status if a check does not hold
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
-    """Print the levels, numbers of nodes and models of an index."""
+    """Print the levels, node counts and models of an index."""
     print_result(hierindex.HierarchicalIndex.open(index).info(), as_json, text.described)
 
 

@@ -237,8 +237,8 @@ class Optimal:
 
     Notes
     -----
-    Cohesion takes O(n_rows * longest * n_dims), with `longest` the cap on children; the search
-    O(n_rows * longest * n_segments). Documents of more than 1,024 chunks are first cut into equal
+    For n chunks, cohesion takes O(n * max_children * n_dims), and the search O(n * max_children *
+    n_segments). Documents of more than 1,024 chunks are first cut into equal
     stretches, so the cost is linear in their length.
     """
 

@@ -53,7 +53,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Report:
-    """Result of an export: the numbers of nodes and bytes, and a sentence on omitted parts."""
+    """Result of an export: counts of nodes and bytes, and a sentence that says what was omitted."""
 
     nodes: int
     bytes: int
@@ -89,7 +89,7 @@ def to_html(
     Returns
     -------
     Report
-        Numbers of nodes and bytes, and a sentence on omitted parts.
+        Counts of nodes and bytes, and a sentence that says what was omitted.
 
     Raises
     ------

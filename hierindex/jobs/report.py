@@ -30,7 +30,7 @@ class BuildReport:
     generation : int
         Number of the newest generation.
     added, changed, removed, renamed, unchanged : int
-        Numbers of documents.
+        Counts of documents.
     names : ChangedDocuments
         Ids of the added, changed, removed and renamed documents.
     files : list of FileContent
@@ -75,7 +75,7 @@ class BuildReport:
         return round((used.prompt_tokens * prompt + used.completion_tokens * completion) / 1e6, 4)
 
     def __str__(self) -> str:
-        """Return the numbers of documents and nodes on a few lines."""
+        """Return the counts of documents and nodes on a few lines."""
         n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
         n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
         head = f"Generation {self.generation}, {self.seconds['total']:.1f} s"

@@ -190,7 +190,7 @@ class Answer:
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        For "which documents" or "how many" questions: those that contain their words.
+        For "which documents" and "how many" questions: the documents with the question's words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

@@ -48,7 +48,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     A passage is chosen by its best sentence, item or row. Three things count: the share of the
     question's words in it or in the titles above it (rare words weigh more), its similarity to the
     question, and the rank of its node. Definitions score higher; headings, code, front matter,
-    references and tables of contents score lower, and so do nodes without the names in the
+    references and tables of contents score lower, and so do nodes that lack the names in the
     question. Passages that score much lower than the best, or repeat a fact, are left out.
 
     A question about the whole index, such as "What is this about?", is answered by an overview. For
@@ -70,8 +70,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer, 0.4 by default. If no answer has it, the question is refused.
         The score is the probability that the nodes answer the question. It depends on the
         question's similarity to the nearest sentence, the share of its words in a node, and whether
-        the best five nodes have its numbers and names. A question about the whole index is never
-        refused, nor one of keywords that all occur in one node. With 0 or None, a question is
+        the best five nodes have its numbers and names. Questions about the whole index, and
+        keywords that all occur in one node, are never refused. With 0 or None, a question is
         refused only if it has no words to search for, or the nodes have no text.
 
     Raises

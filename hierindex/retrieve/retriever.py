@@ -177,8 +177,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     Notes
     -----
     Level "documents" has, for each document, the highest node whose chunks are exactly those of the
-    document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all in one
-    section or subsection, plus the chunks not under one; a whole document's title is not a section.
+    document; it may be a chunk. Level "sections" has the highest nodes that lie within one section
+    or subsection, and the chunks that none of them covers. A document's title is not a section.
 
     What a score means, and so the cutoff for LlamaIndex's `SimilarityPostprocessor`, depends on the
     search:

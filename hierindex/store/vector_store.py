@@ -174,7 +174,7 @@ class HierarchyStore(BasePydanticVectorStore):
     def generations(self) -> list[dict[str, Any]]:
         """Return the generations that are kept, the oldest first.
 
-        Each is a dict of its number (`generation`), the `time` of its publication, its numbers of
+        Each is a dict of its number (`generation`), the `time` of its publication, the counts of
         `documents`, `levels` and `nodes`, the kind of write (`what`, such as "build"), and counts
         of `changes`.
         """

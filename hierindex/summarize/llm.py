@@ -205,7 +205,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Correct claims, given as sentences with faults and nearest sources."""
+        """Rewrite claims: each is a sentence, what is wrong with it, and its nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

@@ -104,8 +104,8 @@ class Budget:
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
         """Count the tokens of each sentence, (n_sentences,), with a leading space as in a summary.
 
-        A sentence that takes more than half of the budget may stand alone, and then needs no space,
-        which can take more tokens. So it costs the higher of the two counts.
+        A sentence of more than half of the budget may stand alone, without the space, and can then
+        have more tokens. It costs the higher of the two counts.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -122,7 +122,7 @@ class Budget:
         return kept
 
     def beginning(self, text: str) -> str:
-        """Halve a text, at a space if possible, until it fits, and return its beginning."""
+        """Return the beginning of a text, halved (at a space if possible) until it fits."""
         while len(text) > 1 and not self.fits(text):
             half = text[: len(text) // 2]
             text = half.rpartition(" ")[0].rstrip() or half.rstrip()
