@@ -242,8 +242,8 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM or callable, optional
-            A model, or a function `answer(prompt) -> str`, which gets LlamaIndex's default context
-            window, 3,900 tokens. Without one, the answer quotes passages of the documents.
+            A model, or a function `answer(prompt) -> str`, whose context window is assumed to be
+            3,900 tokens, LlamaIndex's default. Without one, the answer quotes passages.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional

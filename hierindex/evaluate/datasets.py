@@ -131,8 +131,8 @@ def read_dataset(path: str | Path) -> Dataset:
     Other fields are ignored. A question with `evidence` searches only its own document, others
     search all documents. A field `within` overrides this: a document id, or null for all.
 
-    As in BEIR, relevant documents that the corpus lacks count as not found, and a document with
-    the id of a query is not a result of that query.
+    As in BEIR, a relevant document that is missing from the corpus counts as not found, and a
+    document with the id of a query is removed from the results of that query.
     """
     folder = Path(path)
     if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):

@@ -183,9 +183,9 @@ class Answer:
     refused : bool
         True if no searched text answers the question.
     missing : list of str
-        For extractive answers: numbers, names and quoted words of the question that are neither in
-        `passages` nor in their titles, and important words absent from every node about the
-        question's subject.
+        For extractive answers: words of the question that were not found. These are numbers, names
+        and quoted words that are in no passage and in no title above one, and words that change the
+        question but are in no node that has its names.
     unknown : dict of str to list of str
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.

@@ -121,9 +121,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           about the whole index, or about all of a document or folder that it names, gets an outline
           instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
-        * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, a question that
-          names documents searches their nodes at this level, if there are any; a question about
-          the whole index, or about all of a document, gets an outline of this level.
+        * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, documents that
+          the question names are searched alone, and a question about the whole gets an outline, as
+          in "auto", but from this level.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional

@@ -193,9 +193,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        If a hierarchy was given this store as `store=`, its nodes replace all nodes of the store.
-        Otherwise, if a pipeline passes on only changed documents, several trees result, and
-        this method warns.
+        Nodes of a hierarchy that was created with this store as `store=` replace all nodes of the
+        store. Without `store=`, a pipeline that passes on only changed documents leaves several
+        trees, and this method warns.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """If the next `add` adds exactly `node_ids`, let it replace all nodes of `generation`."""
+        """Let the next `add` replace all nodes of `generation`, if it adds exactly `node_ids`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

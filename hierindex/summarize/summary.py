@@ -104,8 +104,8 @@ class Budget:
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
         """Count the tokens of each sentence, (n_sentences,), with a leading space as in a summary.
 
-        A sentence of more than half of the budget may stand alone, without the space, and can then
-        have more tokens. It costs the higher of the two counts.
+        A sentence longer than half of the budget may be the whole summary. So it is also counted
+        without the space, and the higher count is used.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -115,7 +115,7 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end until the joined text fits; the first always stays."""
+        """Drop sentences from the end until the text with `names` fits; the first always stays."""
         kept = list(sentences)
         while kept[1:] and not self.fits(joined(kept, names)[0]):
             kept.pop()

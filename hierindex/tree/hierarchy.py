@@ -412,7 +412,7 @@ class RaptorHierarchy(Hierarchy):
     ----------
     scope : {"corpus", "document"}
         "corpus" (the default) clusters the chunks of all documents together. "document" first
-        clusters the chunks of each document, until each is one node.
+        clusters each document by itself, until it is one node, and then these nodes.
     """
 
     method: ClassVar[str] = "raptor"
