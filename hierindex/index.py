@@ -347,7 +347,8 @@ class HierarchicalIndex:
         -------
         list[RetrievedNode]
             In reading order. The text of a node is reduced to the selected sentences, with their
-            citations. Its score is its share of the text, weighted by similarity to the question.
+            citations. Its score is its share of the summarised text, weighted by
+            similarity to the question if there is one.
 
         Raises
         ------
@@ -416,7 +417,7 @@ class HierarchicalIndex:
         return overview(self.table.snapshot())
 
     def node(self, node_id: str) -> "BaseNode":
-        """Return a node by its id, a unique prefix of it, or the id of a document.
+        """Return a node by its id, a unique prefix of it, or the id of the document it covers.
 
         Raises
         ------
@@ -740,7 +741,7 @@ class HierarchicalIndex:
         sources : str or Path, or a sequence of them, optional
             As in `update`. If one disappears, updates fail until it is back.
         failed : callable, optional
-            Called with the `HierindexError` of a failed update, for example because a language
+            Called with the `HierindexError` when an update fails, for example because a language
             model does not answer. The update is retried at the next change, or after 30 seconds
             unless the token limit was reached. By default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options

@@ -202,9 +202,10 @@ def evaluate(
         Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
     measures : callable, optional
         A function of further measures, `measures(question, passages, budget)`. It returns a dict of
-        values by (name, budget). It is called for each token budget, with the passages that fit,
-        and, if a question has gold passages or documents, for each ranking of ten passages, with
-        budget None; never for answers. With it, questions without gold are also used.
+        values by (name, budget). It is called for each token budget, with the passages that fit.
+        If a question has gold passages or documents, it is also called for each ranking of ten
+        passages, with budget None. It is not called for answers. With it, questions without gold
+        are also used.
     progress : Progress
 
     Returns

@@ -115,8 +115,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
     strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written, so the field `generated` of the front matter has the time and version of
-    the file's last change. Files that no longer belong to the tree are removed.
+    changed are written; `generated` in the front matter has the time of that change and the
+    version of hierindex. Files that no longer belong to the tree are removed.
 
     Parameters
     ----------

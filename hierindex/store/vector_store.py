@@ -86,14 +86,15 @@ class HierarchyStore(BasePydanticVectorStore):
 
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
-    chunk is enough. If no node has a key, conditions on it match nothing, even negated ones, and a
-    warning names it. These keys refer to the node itself, and are combined with others only by AND:
+    chunk is enough. A condition on a key that no node has matches nothing, even if it is negated,
+    and a warning names the key. These keys refer to the node itself, and are combined with others
+    only by AND:
 
     * `hierindex_id` and `hierindex_kind`
     * `hierindex_level` and `hierindex_level_max`: the node belongs to every level between them
     * `hierindex_documents`: the ids of a chunk's documents; `documents` for short, unless a chunk
       has metadata of that name
-    * `hierindex_whole_document`: the id of the document whose chunks are exactly the node's
+    * `hierindex_whole_document`: the id of the document that the node covers exactly
 
     Every write publishes a new generation (version of the table) in one step, after its rows and
     search indices are written. Each call reads the newest generation at its start; use `snapshot`

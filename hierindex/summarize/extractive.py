@@ -311,8 +311,8 @@ class SalientSentences:
     ----------
     by : {"topics", "lexrank"}
         How relevance is scored. "lexrank": LexRank, with restarts at the beginnings of documents.
-        "topics" (the default): LexRank plus the share of topic words, which occur in several
-        sentences of a child. Topic words of fewer children weigh more.
+        "topics" (the default): LexRank plus the share of topic words. A topic word occurs in
+        several sentences of a child; the fewer such children it has, the more it weighs.
 
     Raises
     ------

@@ -106,8 +106,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. Unless it already has an API client, a
-        copy with retries off is used, so that `llm_calls` counts every request.
+        Any LlamaIndex model, or a function of the prompt. A copy with retries off is used,
+        so that `llm_calls` counts every request, unless the model already has an API client.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str

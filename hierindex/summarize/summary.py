@@ -115,7 +115,10 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end until the text with `names` fits; the first always stays."""
+        """Drop sentences from the end until the rest fits with the `names` of children before them.
+
+        The first sentence always stays.
+        """
         kept = list(sentences)
         while kept[1:] and not self.fits(joined(kept, names)[0]):
             kept.pop()
