@@ -125,7 +125,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Convert the first error of a validation; `named` formats the name of a field."""
+        """Convert the first of pydantic's errors; `named` maps a field's name to the name shown."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":

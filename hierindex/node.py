@@ -270,7 +270,8 @@ class Node:
     grounding : Grounding, optional
         The check of a summary that a model wrote; None for others.
     whole_document : str
-        Id of the document that the node covers exactly, if no higher node does; else "".
+        Id of the document whose chunks are exactly those under the node; "" if there is none, or if
+        a higher node has the same chunks.
     n_chunks : int
         Number of chunks under the node; a chunk under several of its children counts several times.
     titles : tuple of str

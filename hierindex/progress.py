@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Progress(Protocol):
-    """Protocol of progress callbacks: `progress(stage, done, total, cost="")`.
+    """Protocol for progress callbacks: `progress(stage, done, total, cost="")`.
 
     `stage` is a name; `done` and `total` are numbers of steps. If a language model is used,
     `cost` may be a string such as the tokens spent so far.

@@ -194,8 +194,8 @@ def evaluate(
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
-        Folder in which indices are kept and reused; a temporary one by default. Indices are not
-        rebuilt; delete it if an update of hierindex changes trees.
+        Folder in which indices are kept and reused; a temporary one by default. Existing
+        indices are not rebuilt; delete the folder if an upgrade of hierindex changes trees.
     embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
@@ -220,8 +220,8 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of characters of gold passages returned, divided by the most that the
-    token budget could hold; `documents` is the share of gold documents; `answer` is the
+    `coverage` is the number of gold characters returned, divided by the most that fit the token
+    budget; `documents` is the share of gold documents; `answer` is the
     share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured
     on rankings of ten passages, where a relevant passage is from a gold document, or contains at
     least 41 characters or half of a gold passage.

@@ -46,7 +46,7 @@ VARIABLE = re.compile(r"--([\w-]+):\s*(?:light-dark\((#\w+), (#\w+)\)|([^;]+));"
 def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     """Draw the tree to a new SVG file: a column for each level, the chunks on the right.
 
-    The heading has the name of the index, and how many documents and tokens it has. Nodes are
+    The heading gives the index's name and its document and token counts. Nodes are
     in reading order. A node's height is proportional to its number of chunks, and it spans the
     columns of all its levels. Colours follow the reader's light or dark theme. Nodes less than 1.5
     pixels high are left out, so a level takes at most about 10 kB.

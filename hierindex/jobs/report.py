@@ -41,7 +41,7 @@ class BuildReport:
         Cost of the language model. In a dry run, an estimate from a tree of extractive summaries;
         it is close but not exact, and `completion_tokens` is an upper bound.
     grounding : Grounding
-        Sum over all summaries that a model wrote.
+        The check of all sentences that a model wrote.
     seconds : dict of str to float
         Time by stage, and in "total".
     statistics : list of LevelStatistics

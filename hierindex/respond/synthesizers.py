@@ -41,7 +41,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     * a paragraph, or some sentences of a long one
     * a list item, with the sentence that introduces the list
     * a table row, with the header of the table
-    * a record, or the author and the date of a document
+    * a record of a table or of JSON, or the author and the date of a document
 
     Short passages, except records, include neighbouring text.
 
@@ -51,9 +51,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     references and tables of contents score lower, and so do nodes that lack the names in the
     question. Passages that score much lower than the best, or repeat a fact, are left out.
 
-    A question about the whole index, such as "What is this about?", is answered by an overview. For
-    each node it has a name and the best sentences, as in "Weather (50%): It rained all week. [1]".
-    Percentages are shares of the text; only the nodes of an outline have them. Nodes of one
+    A question about the whole index, such as "What is this about?", is answered by an overview. It
+    gives the name and the best sentences of each node, as in "Weather (50%): It rained. [1]". The
+    percentage is a share of the text, known for an outline; see `HierarchyRetriever`. Nodes of one
     document with the same heading are joined, and large nodes get more sentences. If not all nodes
     fit, the smallest ones are only named.
 

@@ -34,7 +34,7 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        In an outline, the share of the outlined text under the node, in [0, 1].
+        If the results are an outline, the share of its text under the node, in [0, 1].
     snapshot : Snapshot, optional
         The generation in which the node was found.
     """

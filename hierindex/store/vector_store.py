@@ -86,9 +86,9 @@ class HierarchyStore(BasePydanticVectorStore):
 
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
-    chunk is enough. A condition on a key that no node has matches nothing, even if it is negated,
-    and a warning names the key. These keys refer to the node itself, and are combined with others
-    only by AND:
+    chunk is enough. A condition with an unknown key, which no node has, is never met, even if it is
+    negated, and a warning names the key. These keys refer to the node itself, and are combined with
+    others only by AND:
 
     * `hierindex_id` and `hierindex_kind`
     * `hierindex_level` and `hierindex_level_max`: the node belongs to every level between them
@@ -224,8 +224,8 @@ class HierarchyStore(BasePydanticVectorStore):
                 )
         return [node.node_id for node in nodes]
 
-    def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Let the next `add` replace all nodes of `generation`, if it adds exactly `node_ids`."""
+    def expect_tree(self, generation: int, node_ids: Set[str]) -> None:
+        """If the next `add` gets exactly these nodes, let them replace those of `generation`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

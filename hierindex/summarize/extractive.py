@@ -312,7 +312,7 @@ class SalientSentences:
     by : {"topics", "lexrank"}
         How relevance is scored. "lexrank": LexRank, with restarts at the beginnings of documents.
         "topics" (the default): LexRank plus the share of topic words. A topic word occurs in
-        several sentences of a child; the fewer such children it has, the more it weighs.
+        several sentences of one child; the fewer children have it as a topic, the more it weighs.
 
     Raises
     ------
@@ -355,7 +355,7 @@ class SalientSentences:
         return [pool[i] for i in chosen]
 
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
-        """Rank each child's sentences, informative and self-contained ones first."""
+        """Return the sentences by `Sentence.child`, informative and self-contained ones first."""
         pool, weights = informative(group)
         spoken = _spoken(pool)
         alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]

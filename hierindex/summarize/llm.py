@@ -176,7 +176,7 @@ class LLMRewriter:
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Return the token limit of an answer, reasoning included."""
+        """Return the limit to request for an answer of `max_tokens`, reasoning included."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:

@@ -102,10 +102,10 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence, (n_sentences,), with a leading space as in a summary.
+        """Return the token counts of sentences, (n_sentences,), with the space before each.
 
-        A sentence longer than half of the budget may be the whole summary. So it is also counted
-        without the space, and the higher count is used.
+        A sentence longer than half of the budget may end up alone, with no space before it. So its
+        cost is the higher of the counts with and without the space.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -213,13 +213,13 @@ class Summary:
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """Protocol of objects that write one summary for each group of a level.
+    """Protocol for objects that write one summary for each group of a level.
 
     `to_dict` must return all settings that determine a summary, and no credentials; it is hashed
     into the ids of summaries. In addition to these settings, a summary may depend only on the
-    budget and on its group. Of the group, it may use the texts, kinds, sections and positions of
-    the sentences, the names and sizes of the children, and which sentences share a document. It
-    must not depend on document ids or on other groups.
+    budget and on its group: the texts, kinds, sections and positions of the sentences, the
+    names and sizes of the children, and which sentences share a document. It must not depend on
+    document ids or on other groups.
     """
 
     @property

@@ -53,7 +53,7 @@ class Rewrite:
 
 
 class Rewriter(Protocol):
-    """Protocol of objects that rewrite texts as summaries."""
+    """Protocol for objects that rewrite texts as summaries."""
 
     @property
     def name(self) -> str:

@@ -202,7 +202,7 @@ class Hierarchy(TransformComponent):
         with self._cache() as cache:
             grown = self.grow([chunks], cache)
         if self.store and snapshot:
-            self.store.await_tree(snapshot.generation, {node.id for node in grown.nodes})
+            self.store.expect_tree(snapshot.generation, {node.id for node in grown.nodes})
         return [*map(to_text_node, grown.nodes)]
 
     acall = threaded(__call__)  # type: ignore[arg-type]  # returns a list
