@@ -1,6 +1,6 @@
 """Questions on a folder of notes: lists, tables, records, mails, a chat, clauses.
 
-Every third one; `tests/benchmarks/notes.py` asks them all.
+Every fourth one; `tests/benchmarks/notes.py` asks them all.
 """
 
 import json
@@ -13,7 +13,7 @@ from hierindex import HierarchicalIndex
 
 HERE = Path(__file__).parent
 LINES = (HERE / "notes.jsonl").read_text(encoding="utf-8").splitlines()
-QUESTIONS = [json.loads(line) for line in LINES][::3]
+QUESTIONS = [json.loads(line) for line in LINES][::4]
 FIRST = 60  # words
 
 
@@ -33,7 +33,7 @@ def share(hits):
 
 def test_facts_of_notes_are_shown_and_early(answers):
     asked = [(row["answers"], answer) for row, answer in answers if "answers" in row]
-    assert len(asked) >= 10
+    assert len(asked) >= 8
     assert share([any(gold in " ".join(words(a)) for gold in of) for of, a in asked]) >= 27 / 30
     first = [any(gold in " ".join(words(a)[:FIRST]) for gold in of) for of, a in asked]
     assert share(first) >= 24 / 30
@@ -41,7 +41,7 @@ def test_facts_of_notes_are_shown_and_early(answers):
 
 def test_what_notes_do_not_have_is_refused_or_named(answers):
     asked = [(row["absent"], answer) for row, answer in answers if "absent" in row]
-    assert len(asked) >= 6
+    assert len(asked) >= 4
     told = [a.refused or not {*a.missing}.isdisjoint(absent) for absent, a in asked]
     assert share(told) >= 16 / 20
 

@@ -96,7 +96,7 @@ def test_what_fits_one_prompt_is_asked_as_by_llama_index(server, lengths, window
 ENDLESS = {
     "2,000 words": lambda prompt: " ".join(f"Word {i} is here." for i in range(500)),
     "one long sentence": lambda prompt: words(2000),
-    "no spaces": lambda prompt: "\u6c34" * 2000,
+    "no spaces": lambda prompt: "\u6c34" * 1000,
     "nothing": lambda prompt: "",
     "the prompt": lambda prompt: prompt,
     "its end": lambda prompt: prompt[len(prompt) // 2 :],

