@@ -854,22 +854,16 @@ BAD_COMMANDS = {
     f"{LLM} --summarizer y": "--summarizer, not both, got y",
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",
-    "update --index index --llm remembered": "--llm remembered",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
     "query ? --index index --response-mode essay": "response_mode",
     "query ? --index index --rerank no/model": "'no/model'",
     "query ? --index index --where author": "KEY=VALUE",
     "query ? --index index --where file_nam=storm.txt": "'file_nam'; the nearest is file_name;",
     "query ? --index index --stream --json": "--stream and --json",
-    "compare ? --index index --response-mode essay": "response_mode",
     "compare ? --index index --where level=1": "No chunk has the key 'level'",
     "build letters --index ''": "an empty string",
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
-    "export json --index index --to letters/calm.md": "'letters/calm.md'",
-    "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
-    "report --index index --to x --max-mb 20000": "--max-mb is invalid: it must be at most 10000",
-    "export document-summary --index index --to letters": "'letters'",
 }
 """Command lines, and what their errors name."""
 
@@ -921,8 +915,7 @@ def test_every_default_is_in_the_help() -> None:
             assert value in (None, False) or str(value) in option.help, (name, option.name)
 
 
-@pytest.mark.parametrize("command", ["query", "compare"])
-def test_rerank(hierindex, index, monkeypatch, command) -> None:
+def test_rerank(hierindex, index, monkeypatch) -> None:
     class AnyButTheFirst:
         def rank(self, question, texts):
             return [float(i > 0) for i in range(len(texts))]
@@ -932,7 +925,7 @@ def test_rerank(hierindex, index, monkeypatch, command) -> None:
         "hierindex.retrieve.retrieval.load_reranker",
         lambda name: loaded.setdefault(name, AnyButTheFirst()),
     )
-    asked = (command, "What did the storm break?", "--index", index, "--top-k", 2, "--json")
+    asked = ("query", "What did the storm break?", "--index", index, "--top-k", 2, "--json")
     without, reranked = (
         [source["text"] for source in json.loads(hierindex(*asked, *flags)[1])["sources"]]
         for flags in ((), ("--rerank", "some/model"))
