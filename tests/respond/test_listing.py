@@ -35,11 +35,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def own(folder, tmp_path):
-    return built([folder], tmp_path / "index")
-
-
 @pytest.fixture(scope="module")
 def index(folder, tmp_path_factory):
     """An index that no test changes."""
@@ -251,7 +246,8 @@ def test_nothing_that_a_filter_excludes_is_counted(index, level):
     assert none.text == 'With the filters, no chunk has "ferry".'
 
 
-def test_the_list_is_that_of_the_newest_generation(own):
+def test_the_list_is_that_of_the_newest_generation(folder, tmp_path):
+    own = built([folder], tmp_path / "index")
     asked = "How many letters mention the ferry?"
     own.delete("letters/copy.txt")
     assert own.ask(asked).listing.documents == {"contract-1.md": 1, "letters/anna.txt": 1}

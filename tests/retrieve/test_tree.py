@@ -72,7 +72,7 @@ def test_by_default_as_many_generations_as_fit_but_one_at_least(stored, monkeypa
 def test_under_a_node(stored):
     index, _ = stored[SemanticHierarchy]
     whole = index.tree(depth=99)
-    for i, (node, _) in enumerate(entries(whole["nodes"])):
+    for i, (node, _) in enumerate([*entries(whole["nodes"])][::3]):
         (found,) = index.tree(node["id"][: 12 if i % 2 else None], depth=99)["nodes"]
         assert found == node
 
