@@ -91,12 +91,12 @@ class Follower:
 
     def command(self, words: list[str], shown: str) -> None:
         """Run a command, which fails only if it is shown to, and compare what it prints."""
-        stands_for = {URL: self.server.base_url, PORT: "0"}
+        stands_for = {name: str(self.models / tiny) for name, tiny in TINY.items()}
+        stands_for |= {URL: self.server.base_url, PORT: "0"}
         if "NODE" in words:
             stands_for["NODE"] = HierarchicalIndex.open("my-index").info()["roots"][0]
-        stands_for |= {name: str(self.models / tiny) for name, tiny in TINY.items()}
         if words[0] == "evaluate":
-            words = [*words, "--limit", "2"]
+            words = [*words, "--limit", "2"]  # questions
         status, out, err = self.run(*(stands_for.get(word, word) for word in words))
         fails = shown.startswith("hierindex: ") and "Ctrl-C" not in shown
         assert (status, bool(out or err)) == (2 if fails else 0, True), (words, out, err)
