@@ -16,8 +16,6 @@ INTERRUPTED = {
     "update more-docs --index my-index": BUILDING,
     "delete report.md --index my-index": BUILDING,
     "query 'Why was the bridge closed?' --index my-index": ASKING,
-    "export svg --index my-index --to a.svg": "hierindex.export.to_svg",
-    "verify --index my-index": "hierindex.verify.verify",
 }
 
 

@@ -23,7 +23,7 @@ LINES = {
     "verify": "verify --index my-index",
     "generations": "generations --index my-index",
     "rollback": "rollback --index my-index",
-    "evaluate": "evaluate questions --ways dense,text,hybrid,level-1",
+    "evaluate": "evaluate questions --ways dense,level-1",
 }
 NOT_TABLES = {"watch", "explore", "serve", "mcp", "chat", "demo"}
 

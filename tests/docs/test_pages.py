@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,15 +40,14 @@ NOT_RUN = {
     "ray": "starts a cluster, as tests/scale does",
     "uv": "installs",
 }
-save_embed_model = partial(save_tiny_sentence_transformer, window=256)
-SAVED = {
-    "BAAI/bge-small-en-v1.5": save_embed_model,
-    "./bge-small": save_embed_model,
-    "./my-model": save_embed_model,
-    "facebook/bart-large-cnn": partial(save_tiny_bart, window=512),
-    "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": save_embed_model,
+TINY = {
+    "BAAI/bge-small-en-v1.5": "embed",
+    "./bge-small": "embed",
+    "./my-model": "embed",
+    "facebook/bart-large-cnn": "bart",
+    "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": "embed",
 }
-"""Models of pages, in whose places tiny ones are used."""
+"""Models of pages, and the tiny ones that are used in their places."""
 ANSWERING = ["covariance", "neighbors"]
 """Modules of the demo that the answer in README quotes."""
 VARYING = {
@@ -93,12 +91,12 @@ class Follower:
 
     def command(self, words: list[str], shown: str) -> None:
         """Run a command, which fails only if it is shown to, and compare what it prints."""
-        stands_for = {URL: self.server.base_url, PORT: "0"}
+        stands_for = {name: str(self.models / tiny) for name, tiny in TINY.items()}
+        stands_for |= {URL: self.server.base_url, PORT: "0"}
         if "NODE" in words:
             stands_for["NODE"] = HierarchicalIndex.open("my-index").info()["roots"][0]
-        for name in SAVED.keys() & {*words}:
-            stands_for[name] = str(self.models / name)
-            SAVED[name](self.models / name)
+        if words[0] == "evaluate":
+            words = [*words, "--limit", "2"]  # questions
         status, out, err = self.run(*(stands_for.get(word, word) for word in words))
         fails = shown.startswith("hierindex: ") and "Ctrl-C" not in shown
         assert (status, bool(out or err)) == (2 if fails else 0, True), (words, out, err)
@@ -121,13 +119,20 @@ def compared(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    save_tiny_sentence_transformer(folder / "embed", window=256)
+    save_tiny_bart(folder / "bart", window=2048)  # in which each text fits
+    return folder
+
+
 @pytest.fixture
-def follow(town, run, stopped, monkeypatch, tmp_path_factory, no_hub):
+def follow(town, run, stopped, monkeypatch, models, no_hub):
     """Does all that a page says, in a folder with documents and an index of them."""
 
     def followed(page: Path) -> None:
         with LoopbackServer() as server:
-            models = tmp_path_factory.mktemp("models")
             reader = Follower(run, stopped, monkeypatch, server, models)
             for language, block in blocks(page, "python", "console"):
                 getattr(reader, language)(block)

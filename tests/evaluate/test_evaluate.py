@@ -109,16 +109,20 @@ def test_figures_are_those_of_the_data(report, options) -> None:
     assert of["MRR@10", None].difference == pytest.approx(of["MRR@10", None].mean - 1, abs=1e-4)
 
 
-@pytest.mark.parametrize("way", [*WAYS.values(), retrieved(mode="traversal")])
-def test_a_way_returns_passages_of_the_document_that_is_named(options, way) -> None:
+def test_a_way_returns_passages_of_the_document_that_is_named(options) -> None:
     texts, seen = {"farm": FARM, "town": TOWN}, []
 
-    def spied(asked, top_k, budget):
-        nodes = way(asked, top_k, budget)
-        seen.append((asked.question, budget, [Passage.of(node) for node in nodes]))
-        return nodes
+    def spied(way):
+        def call(asked, top_k, budget):
+            nodes = way(asked, top_k, budget)
+            seen.append((asked.question, budget, [Passage.of(node) for node in nodes]))
+            return nodes
 
-    evaluate(DATA, ways={"spied": spied}, **{**options, "budgets": BUDGETS[:1]})
+        return call
+
+    ways = {**WAYS, "traversal": retrieved(mode="traversal")}
+    spies = {name: spied(way) for name, way in ways.items()}
+    assert evaluate(DATA, ways=spies, **{**options, "budgets": BUDGETS[:1]}).notes == []
     for question, budget, passages in seen:
         assert passages
         assert len({passage.id for passage in passages}) == len(passages)
@@ -222,7 +226,7 @@ def test_a_result_that_is_the_query_itself_is_left_out(tmp_path, options) -> Non
 
     ways = {name: spied(name, way) for name, way in ways_of([*WAYS, "level-1"]).items()}
     for data, expected in ((with_it, 1.0), (kept, 1 / 3)):
-        report = evaluate(data, ways=ways, **options)
+        report = evaluate(data, ways=ways, **{**options, "budgets": BUDGETS[:1]})
         means = {(row.way, row.measure): row.mean for row in report.rows}
         for name in ("dense", "text", "hybrid"):
             assert means[name, "MRR@10"] == pytest.approx(expected, abs=1e-4)

@@ -210,11 +210,6 @@ def test_text_is_shown_as_it_is(tmp_path):
     assert any("<img src=x onerror" in unescape(text) for text in figure.data[0].hovertext)
 
 
-def test_an_index_of_one_chunk(tmp_path):
-    index = built({"a.txt": "A bridge was closed."}, tmp_path)
-    assert sum(len(trace.x) for trace in plot_map(index).data) == 1
-
-
 def test_what_does_not_exist_is_named(stored, monkeypatch):
     index, _ = stored
     with pytest.raises(LevelError, match="got level 99"):

@@ -87,8 +87,8 @@ def test_texts_of_low_levels_are_left_out_first(soft, whole, tmp_path) -> None:
     page = (tmp_path / "all.html").read_text(encoding="utf-8")
     front = page[page.index("<article id=") : page.index("</article>")]
     bare = len(inlined(json.dumps(overview), front).encode())
-    for i in range(12):
-        max_bytes = whole + 200 - i * (whole + 200 - bare) // 12  # 200 for what is left out
+    for i in range(6):
+        max_bytes = whole + 200 - i * (whole + 200 - bare) // 6  # 200 for what is left out
         path = tmp_path / f"{i}.html"
         report = to_html(soft, path, max_bytes=max_bytes)
         data = data_of(path)

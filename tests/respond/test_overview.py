@@ -121,7 +121,7 @@ def test_an_overview_of_a_document_follows_its_headings(tmp_path):
         "Hulls": "Hulls are built of oak that grew in the open. Oak from a wood is too straight.",
         "Ropes": "Ropes are laid from hemp. A rope of three strands holds best.",
     }
-    more = " ".join(f"They saw it there on day {i}." for i in range(60))
+    more = " ".join(f"They saw it there on day {i}." for i in range(40))
     text = "\n\n".join(f"# {title}\n\n{text} {more}" for title, text in parts.items())
     (tmp_path / "yard.md").write_text(text)
     index = HierarchicalIndex.build([tmp_path / "yard.md"], tmp_path / "index", chunk_size=120)
@@ -250,7 +250,7 @@ def test_documents_are_not_split_if_there_are_several(harbour):
 
 
 def test_an_overview_of_many_documents_has_at_most_20_parts(tmp_path):
-    texts = {f"ship {i}": f"Ship {i} sailed over sea {i} in year {i}." for i in range(30)}
+    texts = {f"ship {i}": f"Ship {i} sailed over sea {i} in year {i}." for i in range(22)}
     index = built(tmp_path, **texts)
     answer = index.ask(WHOLE)
     assert 1 < len(answer.sources) <= 20

@@ -321,7 +321,7 @@ def test_a_row_of_a_table_that_began_in_another_chunk_has_no_head(tmp_path):
 def test_the_title_page_is_first_if_a_question_asks_who_wrote_it(tmp_path):
     page = "A Study of Keels\n\nEva Lind\n\nUniversity of Vik"
     parts = (f"Part {i} of the paper on keels is on keels of sort {i}." for i in range(9))
-    body = "\n\n".join(f"{part} {' '.join([FILLER] * 11)}" for part in parts)
+    body = "\n\n".join(f"{part} {' '.join([FILLER] * 5)}" for part in parts)
     text = f"{page}\n\n{' '.join([FILLER] * 12)}\n\n{body}"
     index = HierarchicalIndex.build(documents_of({"keels.md": text}), tmp_path)
     assert first(index, "Who wrote the paper on keels?").text == page

@@ -96,7 +96,7 @@ def test_what_fits_one_prompt_is_asked_as_by_llama_index(server, lengths, window
 ENDLESS = {
     "2,000 words": lambda prompt: " ".join(f"Word {i} is here." for i in range(500)),
     "one long sentence": lambda prompt: words(2000),
-    "no spaces": lambda prompt: "\u6c34" * 2000,
+    "no spaces": lambda prompt: "\u6c34" * 1000,
     "nothing": lambda prompt: "",
     "the prompt": lambda prompt: prompt,
     "its end": lambda prompt: prompt[len(prompt) // 2 :],
@@ -327,7 +327,7 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
     """One engine: the same answers, and the same prompts."""
     questions = [
         f"Did the {word} meet a falcon on day {i}?"
-        for i in range(3)
+        for i in range(2)
         for word in ("saddle", "violin")
     ]
     retriever = retriever_of(store, embed_model, level=0, top_k=4)
@@ -350,7 +350,7 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         assert told(asyncio.run(at_once(server))) == one_by_one
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
-    assert 6 < n_requests < 12 or (mode, n_requests) == ("extractive", 0)
+    assert 4 < n_requests < 8 or (mode, n_requests) == ("extractive", 0)
 
 
 def window_of(room):

@@ -221,7 +221,7 @@ def citations(node):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_character_of_what_is_left_out_is_returned(tmp_path, kind, seed):
-    run(kind, seed, 6, tmp_path)
+    run(kind, seed, 3, tmp_path)
 
 
 @pytest.mark.slow
@@ -339,7 +339,7 @@ def test_deleting_by_a_filter_reaches_above_a_summary_that_is_gone(tmp_path):
 
 
 def test_questions_at_the_same_time_find_the_same_summaries(tmp_path):
-    days = range(150)
+    days = range(40)
     texts = {f"{noun}.txt": " ".join(f"The {noun} met {day}." for day in days) for noun in NOUNS}
     index = built(texts, tmp_path / "index")
     others = MetadataFilter(key="hierindex_documents", value="owl.txt", operator=Op.NE)

@@ -167,7 +167,12 @@ def test_filters_are_evaluated_on_the_chunks_of_the_same_nodes(index, word) -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), [(SemanticHierarchy, 3), (RaptorHierarchy, 0), (DocumentHierarchy, 0)]
+    ("kind", "seed"),
+    [
+        (SemanticHierarchy, 3),
+        (DocumentHierarchy, 0),
+        pytest.param(RaptorHierarchy, 0, marks=pytest.mark.slow),
+    ],
 )
 def test_words_mean_the_tree_of_today(tmp_path, kind, seed) -> None:
     """Through edits of documents with and without headings."""

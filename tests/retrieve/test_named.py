@@ -88,7 +88,7 @@ def folder(tmp_path_factory):
     for name, thing in THINGS.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(
-            "\n\n".join(f"On day {i} the keeper of the harbour saw the {thing}." for i in range(12))
+            "\n\n".join(f"On day {i} the keeper of the harbour saw the {thing}." for i in range(8))
         )
     return folder
 

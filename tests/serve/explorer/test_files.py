@@ -24,21 +24,36 @@ def mail() -> bytes:
     return bytes(message)
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    folder = tmp_path / "farm"
+def farm(at: Path) -> Path:
+    folder = at / "farm"
     (folder / "in").mkdir(parents=True)
     (folder / "in" / "mill.html").write_text(HTML)
     (folder / "barn.pdf").write_bytes(pdf_of("The barn is new."))
     (folder / "mail.eml").write_bytes(mail())
     (folder / "été #1.txt").write_text("Hay is cut in June.")
-    (tmp_path / "secret.txt").write_text("The secret is out.")
+    (at / "secret.txt").write_text("The secret is out.")
     return folder
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return farm(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    yield from client_of(built(folder, folder.parent / "index", DocumentHierarchy))
+
+
 @pytest.fixture
-def client(folder, tmp_path):
-    yield from client_of(built(folder, tmp_path / "index", DocumentHierarchy))
+def own_folder(tmp_path) -> Path:
+    """One that may be changed."""
+    return farm(tmp_path)
+
+
+@pytest.fixture
+def client_of_own(own_folder, tmp_path):
+    yield from client_of(built(own_folder, tmp_path / "files", DocumentHierarchy))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +75,9 @@ def test_the_file_of_a_document_is_shown_but_not_run(client, folder, document, f
     assert ("sandbox" in answer.headers["content-security-policy"]) == (kind[:4] == "text")
 
 
-def test_other_files_are_downloaded(client, folder) -> None:
-    (folder / "in" / "mill.html").write_bytes(b"PK\0\0")
-    answer = client.get("/api/file", params={"document": "in/mill.html"})
+def test_other_files_are_downloaded(client_of_own, own_folder) -> None:
+    (own_folder / "in" / "mill.html").write_bytes(b"PK\0\0")
+    answer = client_of_own.get("/api/file", params={"document": "in/mill.html"})
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == 'attachment; filename="mill.html"'
 
@@ -71,18 +86,19 @@ def test_other_files_are_downloaded(client, folder) -> None:
     "document",
     ["", "../secret.txt", "in/../barn.pdf", "/etc/passwd", "in", ".", "barn.pdf\0", "BARN.PDF"],
 )
-def test_only_documents_of_the_index_are_opened(client, tmp_path, document) -> None:
-    for given in (document, str(tmp_path / document.replace("\0", ""))):
+def test_only_documents_of_the_index_are_opened(client, folder, document) -> None:
+    for given in (document, str(folder / document.replace("\0", ""))):
         error = client.json("file", 404, document=given)["error"]
         assert error.startswith("The index knows no file of ")
 
 
-def test_a_file_that_is_gone_or_leads_outside_is_not_opened(client, folder) -> None:
-    for change in (lambda path: None, lambda path: path.symlink_to(folder.parent / "secret.txt")):
-        (folder / "barn.pdf").unlink(missing_ok=True)
-        change(folder / "barn.pdf")
-        assert client.get("/api/file", params={"document": "barn.pdf"}).status_code == 404
-        assert not client.json("document", document="barn.pdf")["is_file"]
+def test_a_file_that_is_gone_or_leads_outside_is_not_opened(client_of_own, own_folder) -> None:
+    barn, secret = own_folder / "barn.pdf", own_folder.parent / "secret.txt"
+    for change in (lambda: None, lambda: barn.symlink_to(secret)):
+        barn.unlink(missing_ok=True)
+        change()
+        assert client_of_own.get("/api/file", params={"document": "barn.pdf"}).status_code == 404
+        assert not client_of_own.json("document", document="barn.pdf")["is_file"]
 
 
 def test_an_id_that_leads_outside_of_its_source_opens_nothing(own, own_client, folder) -> None:

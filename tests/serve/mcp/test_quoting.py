@@ -45,12 +45,12 @@ def hostile(tmp_path_factory):
     documents = [
         Document(
             id_=name,
-            text=f"{text}\n\n" + " ".join(f"The {name[:4]} {i} is here." for i in range(12)),
+            text=f"{text}\n\n" + " ".join(f"The {name[:4]} {i} is here." for i in range(4)),
             metadata={**METADATA, "headings": HEADINGS},
         )
         for name, text in SAYINGS.items()
     ]
-    return built(documents, tmp_path_factory.mktemp("hostile"), chunk_size=128, summary_tokens=60)
+    return built(documents, tmp_path_factory.mktemp("hostile"), chunk_size=96, summary_tokens=60)
 
 
 @pytest.fixture(scope="module")
