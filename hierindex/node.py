@@ -149,8 +149,8 @@ class Quote(NamedTuple):
         Character offsets in the node's text; `to` is exclusive.
     source : Span or None
         If `verbatim`, the position of the same characters in the document; otherwise the most
-        similar sentence of the sources. None if no source supports the part, or it has no known
-        source.
+        similar sentence of the sources. None if no source supports the part, or if its position
+        is unknown.
     verbatim : bool
         Whether the part is copied from its source word for word; False if a model wrote it.
     also : tuple of Span

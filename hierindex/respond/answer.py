@@ -93,7 +93,7 @@ class Source:
         Title of the node, not of its document.
     score : float
         Probability in [0, 1] that the node answers the question, comparable between searches. If
-        no answer was made, or the nodes are an outline, it is the `raw_score` instead.
+        there is no answer, or the nodes are an outline, it is the `raw_score` instead.
     raw_score : float
         Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
     text : str

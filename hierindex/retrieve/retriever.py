@@ -34,7 +34,7 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        If the results are an outline, the share of its text under the node, in [0, 1].
+        In an outline, the share of the outlined text that is under the node, in [0, 1].
     snapshot : Snapshot, optional
         The generation in which the node was found.
     """
@@ -121,9 +121,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           about the whole index, or about all of a document or folder that it names, gets an outline
           instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
-        * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, documents that
-          the question names are searched alone, and a question about the whole gets an outline, as
-          in "auto", but from this level.
+        * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, questions that
+          name documents or ask about the whole are handled as in "auto", but at this level.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
@@ -157,9 +156,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     rerank : str or Reranker, optional
         Name or folder of a sentence-transformers cross-encoder, or an object with
         `rank(question, texts) -> scores`. The best `max(top_k, 25)`
-        chunks are then ordered by the mean of its score and that of the search, both
-        standardised. An outline is not reranked.
-        See `load_reranker` to load a model once for several retrievers.
+        chunks are then ordered by the mean of its standardised score and that of the search. An
+        outline is not reranked. See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
         Applied in turn to the selected nodes, as in LlamaIndex. The last one determines the results
         and their order. If they drop nodes, pass a larger `top_k`.

@@ -355,7 +355,7 @@ class SalientSentences:
         return [pool[i] for i in chosen]
 
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
-        """Return the sentences by `Sentence.child`, informative and self-contained ones first."""
+        """Map each `Sentence.child` to its sentences, informative and self-contained ones first."""
         pool, weights = informative(group)
         spoken = _spoken(pool)
         alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]

@@ -176,7 +176,7 @@ class LLMRewriter:
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Return the limit to request for an answer of `max_tokens`, reasoning included."""
+        """Return the token limit to request, with room for reasoning beside `max_tokens`."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:

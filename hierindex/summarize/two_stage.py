@@ -67,7 +67,7 @@ class Rewriter(Protocol):
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order, of at most about `max_tokens` tokens.
 
-        The caller passes distinct texts.
+        The texts are distinct.
         """
 
 
