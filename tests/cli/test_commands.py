@@ -854,6 +854,7 @@ BAD_COMMANDS = {
     f"{LLM} --summarizer y": "--summarizer, not both, got y",
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",
+    "update --index index --llm remembered": "--llm remembered",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
     "query ? --index index --response-mode essay": "response_mode",
     "query ? --index index --rerank no/model": "'no/model'",
@@ -864,6 +865,7 @@ BAD_COMMANDS = {
     "build letters --index ''": "an empty string",
     "show xyz --index index": "No document has the id 'xyz'",
     "build letters --index letters": "both a source and the folder of the index",
+    "outline --index index --budget 0": "--budget is invalid: it must be at least 1, got '0'",
 }
 """Command lines, and what their errors name."""
 

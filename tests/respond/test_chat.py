@@ -12,7 +12,7 @@ from llama_index.core.memory import ChatMemoryBuffer
 from loopback import Fault
 from respond.asking import CHAT_MODES, WAYS, serve
 
-from hierindex import Node
+from hierindex import HierindexError, Node
 from hierindex.errors import InputError
 from hierindex.respond.chat import Conversation
 
@@ -178,10 +178,50 @@ def test_the_next_question_finds_what_was_built_meanwhile(tmp_path):
     assert after == {source.text} == {"The lantern met a heron."}
 
 
+def test_a_conversation_searches_for_rewritten_questions(index):
+    with serve(reply) as server:
+        conversation, shown = Conversation(index.ask, llm_of(server)), []
+        turns = [
+            conversation.ask(question, top_k=2, show=shown.append) for question in (FIRST, SECOND)
+        ]
+        prompts = [request.prompt for request in server.requests]
+    assert [turn.question for turn in turns] == [FIRST, SECOND]
+    assert [turn.searched for turn in turns] == [FIRST, REWRITTEN]
+    assert [is_rewriting(prompt) for prompt in prompts] == [False, True, False]
+    assert all(text in prompts[1] for text in (FIRST, turns[0].answer.answer, SECOND))
+    assert REWRITTEN in prompts[2]
+    assert [turn.answer.usage.llm_calls for turn in turns] == [1, 2]
+    assert [call.prompt for call in turns[1].answer.calls] == prompts[1:]
+    assert "".join(shown) == turns[0].answer.answer + turns[1].answer.answer
+    assert len(turns[1].answer.citations) == 1
+
+
+def test_a_question_that_fails_is_not_remembered(index):
+    with serve(reply) as server:
+        conversation = Conversation(index.ask, llm_of(server))
+        with pytest.raises(InputError, match="got level 99"):
+            conversation.ask("Lost?", level=99)
+        server.faults = lambda number: Fault(500)
+        with pytest.raises(HierindexError):
+            conversation.ask("Lost, too?")
+        server.faults = lambda number: None
+        assert conversation.ask(FIRST).searched == FIRST
+        conversation.ask(SECOND)
+        assert "Lost" not in server.requests[-1].prompt + server.requests[-2].prompt
+
+
 @pytest.mark.parametrize("empty", ["", " \n"])
 def test_a_question_that_is_not_rewritten_is_searched_as_it_is(index, empty):
     with serve(lambda prompt: empty if is_rewriting(prompt) else SAID) as server:
         conversation = Conversation(index.ask, llm_of(server))
-        turns = [conversation.ask(question) for question in (FIRST, SECOND)]
-    assert [turn.searched for turn in turns] == [FIRST, SECOND]
-    assert [turn.answer.usage.llm_calls for turn in turns] == [1, 2]  # with the rewriting
+        assert [conversation.ask(q).searched for q in (FIRST, SECOND)] == [FIRST, SECOND]
+
+
+def test_without_a_model_each_question_is_searched_as_it_is(index):
+    conversation = Conversation(index.ask)
+    for question in (FIRST, SECOND):
+        turn = conversation.ask(question, top_k=3)
+        assert turn.searched == question
+        alone = index.ask(question, top_k=3)
+        assert (turn.answer.answer, turn.answer.sources) == (alone.answer, alone.sources)
+        assert turn.answer.answer_kind == "extractive"

@@ -40,6 +40,7 @@ def test_the_retrievers_options(index):
             {"node_postprocessors": [], "postprocessors": []},
             "node_postprocessors and postprocessors are the same option",
         ),
+        ({"similarity_top": 2}, "There is no option 'similarity_top'"),
     ],
     ids=str,
 )

@@ -183,6 +183,12 @@ def test_a_row_stands_below_the_head_of_its_table(index):
     assert "| Eva Moe | engineer |" in passage.best
 
 
+def test_a_record_answers_alone():
+    records = [f"article: {name}; price: {n}.95" for n, name in enumerate(("loaf", "roll", "bun"))]
+    (passage,) = quoted("What is the price of a roll?", "\n\n".join(records))
+    assert passage.text == records[1]
+
+
 def test_a_part_of_a_turn_has_its_speaker_above(index):
     passage = first(index, "To whom was the pump sold?")
     assert passage.lead == "Mia Strand: …"

@@ -47,3 +47,26 @@ def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
         InputError, match=f"fits token_budget={n_tokens - 1}; the shortest has {n_tokens} tokens"
     ):
         selected(nodes, None, n_tokens - 1)
+
+
+def family(*names):
+    """Nodes by name, best first; one named "abc" has the children "a", "b" and "c"."""
+    return [
+        Found(Node(name, "word", children=[*name] if len(name) > 1 else []), 1 / (i + 1))
+        for i, name in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "top_k", "kept"),
+    [
+        pytest.param(["ab", "a", "b", "c"], 4, ["a", "b", "c"], id="all children were taken"),
+        pytest.param(["ab", "a", "b", "c"], 3, ["a", "b", "c"], id="the next best has its place"),
+        pytest.param(["ab", "a", "b", "c"], 2, ["ab", "a"], id="one was not taken"),
+        pytest.param(["a", "ab", "c"], 3, ["a", "ab", "c"], id="one was not found"),
+        pytest.param(["a", "b"], 1, ["a"], id="no parent"),
+        pytest.param([], 3, [], id="nothing"),
+    ],
+)
+def test_a_parent_whose_children_are_all_taken_makes_room(found, top_k, kept):
+    assert [n.node.id for n in selected(family(*found), top_k)] == kept

@@ -292,9 +292,13 @@ def test_the_map_has_each_chunk(client, nodes) -> None:
     ("path", "query", "said"),
     [
         ("nodes", {"n": 0}, "n is invalid: it must be at least 1, got '0'."),
+        ("nodes", {"n": 10**6}, "n is invalid"),
         ("nodes", {"up": 1}, "There is no option 'up'."),
+        ("node", {}, "id is missing."),
+        ("document", {"document": "a.txt", "at": -1}, "at is invalid"),
         ("ask", {"q": " "}, "The question is empty"),
         ("ask", {"q": "x", "where": "author"}, "A filter is KEY=VALUE"),
+        ("ask", {"q": "x", "level": "high"}, "level is invalid"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
@@ -312,6 +316,7 @@ def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
         ("document", {"document": "a.txt", "at": 10**9}, "does not hold character 1000000000 of"),
         ("ask", {"q": "x", "level": 77}, "level 77"),
         ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is author"),
+        ("map", {"level": 77}, "level 77"),
     ],
 )
 def test_what_the_index_does_not_hold_is_said_too(client, path, query, said) -> None:

@@ -179,16 +179,27 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
     [
         ("serch", {}, "There is no tool 'serch'; there are search, outline, expand"),
         ("search", {}, "query is missing."),
+        ("search", {"query": 1}, "query is invalid: it must be text"),
         ("search", {"query": "x" * 1_000_000}, "query is invalid: it must be text of at most 2000"),
+        ("search", {"query": "x", "n": 3}, "There is no option 'n'."),
+        (
+            "search",
+            {"query": "x", "level": "pages"},
+            "level is invalid: it must be a whole number, top",
+        ),
         ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
+        ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "The cursor is invalid"),
         ("outline", {"budget": 1}, "No sentence fits a budget of 1 tokens; the shortest has"),
+        ("outline", {"budget": 0}, "budget is invalid"),
         ("outline", {"node": "e.txt"}, "No node and no document has the id 'e.txt'; similar are"),
         ("expand", {"id": "f" * 32}, "outline tells what there is"),  # of another index
         ("expand", {"id": "a.txt#char=0,9"}, "is a passage of a document; pass it to `read`"),
+        ("read", {"id": ""}, "No node and no document has the id ''"),
         ("read", {"id": "a.txt#char=5,5"}, "A passage must start before it ends"),
         ("read", {"id": "a.txt#char=99999,100000"}, "The index holds no text"),
         ("read", {"id": "e.txt#char=0,5"}, "No node and no document has the id 'e.txt'"),
+        ("read", {"id": "x" * 100_000}, "id is invalid: it must be text of at most 5000"),
         ("fetch", {"id": "'; DROP TABLE nodes; --"}, "No node and no document has the id"),
     ],
 )
