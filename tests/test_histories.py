@@ -153,7 +153,7 @@ def by_llm(llm: Replying, **options) -> TwoStageSummarizer:
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_history(tmp_path, llm, kind, is_rewritten, seed):
     summarizer = by_llm(llm) if is_rewritten else None
-    check_history(tmp_path, seed, hierarchy_of(kind, summarizer), n_edits=2)
+    check_history(tmp_path, seed, hierarchy_of(kind, summarizer), n_edits=1)
 
 
 @RAPTOR_OR_ALL

@@ -145,25 +145,29 @@ def test_names_are_those_of_a_fresh_build(tmp_path, kind, max_children):
         said = "The miller ground barley {}{}." if i < 3 else "A ferry took crate {}{} to the quay."
         file.write_text("\n\n".join(said.format(i, j) for j in range(6)))
     index = built(folder, tmp_path / "index", hierarchy)
-    edits = {
-        "Birch": lambda: files[1].rename(folder / "All about the Gorse of 1900.txt"),
-        "": lambda: files[0].write_text(files[0].read_text()[:99]),
-        "Daisy": files[3].unlink,
-        "Fir": lambda: index.delete(files[5].name),
-    }
-    for gone, edit in edits.items():
-        edit()
+
+    def rename_and_shorten():
+        files[1].rename(folder / "All about the Gorse of 1900.txt")
+        files[0].write_text(files[0].read_text()[:99])
         index.update()
-        if gone == "Fir":
-            files[5].unlink()
-        now, fresh = names(index), names(built(folder, tmp_path / f"without {gone}", hierarchy))
+
+    def remove_and_delete():
+        files[3].unlink()
+        index.update()
+        index.delete(files[5].name)
+        files[5].unlink()
+
+    edits = {rename_and_shorten: ["Birch"], remove_and_delete: ["Daisy", "Fir"]}
+    for edit, gone in edits.items():
+        edit()
+        now, fresh = names(index), names(built(folder, tmp_path / edit.__name__, hierarchy))
         if max_children == 12:  # otherwise an update may group documents in another way
             assert now == fresh
         assert {key: said for key, (_, *said) in now.items() if key in fresh} == {
             key: said for key, (_, *said) in fresh.items() if key in now
         }
         assert any(titles for _, titles, *_ in now.values())
-        assert not gone or gone not in str(now)
+        assert not any(word in str(now) for word in gone)
 
 
 def test_what_happens_to_a_folder_is_counted(index, folder):
@@ -193,8 +197,6 @@ def test_what_happens_to_a_folder_is_counted(index, folder):
 
 def test_documents_that_change_are_named(index, folder):
     a, b, c = folder / "a.txt", folder / "b.txt", folder / "deep/c.txt"
-    index.update()
-    assert names(index.last_build) == ([], [], [], [])
     (folder / "copy.txt").write_text(a.read_text())
     a.rename(folder / "x.txt")
     b.write_text(text_of("other"))
@@ -244,8 +246,6 @@ def test_the_precision_is_remembered(folder, tmp_path):
     opened = HierarchicalIndex.open(uri)
     assert counts(opened.update()) == (1, 0, 0, 0, 3)
     assert opened.embed_model.precision == model.precision
-    fresh = built(folder, tmp_path / "fresh", SemanticHierarchy(model))
-    assert as_plain(opened) == as_plain(fresh)
 
     asked = HierarchicalIndex.open(uri, others)
     found, again = (each.as_retriever().retrieve("Who is new?") for each in (opened, asked))
@@ -253,8 +253,6 @@ def test_the_precision_is_remembered(folder, tmp_path):
     (folder / "new.txt").write_text(text_of("newer", 2))
     assert counts(asked.update()) == (0, 1, 0, 0, 3)
     assert asked.verify().ok
-    (folder / "last.txt").write_text(text_of("last", 2))
-    asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
     said = {node.maker.embed_settings for node in asked.store.snapshot().nodes()}
     assert [json.loads(settings)["precision"] for settings in said] == [model.precision]
