@@ -76,7 +76,7 @@ def names(report) -> tuple[list, list, list, list]:
     return of.added, of.changed, of.removed, of.renamed
 
 
-def text_of(name: str, n: int = 12) -> str:
+def text_of(name: str, n: int = 5) -> str:
     return "\n\n".join(
         f"In {name} the keeper met boat {i} at the gate of day {i}." for i in range(n)
     )
