@@ -22,7 +22,7 @@ from hierindex.errors import (
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
 
-def text_of(name: str, n_sentences: int = 30) -> str:
+def text_of(name: str, n_sentences: int = 14) -> str:
     return "\n\n".join(
         f"In {name} the {WORDS[i % 14]} of day {i} met the {WORDS[(i * 5 + 3) % 14]} at the gate."
         for i in range(n_sentences)

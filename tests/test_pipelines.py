@@ -35,7 +35,7 @@ WITH_MODEL = [path for path in RECIPES if "[MODEL BASE_URL]" in path.read_text()
 QUESTION = "What did the baker mend?"
 TEXT = "\n\n".join(
     f"On day {i} the {who} mended the {what}. Nobody in the harbour had seen such a {what} before."
-    for i in range(10)
+    for i in range(4)
     for who, what in (("keeper", "lamp"), ("baker", "oven"), ("sailor", "rudder"))
 )
 
@@ -98,7 +98,7 @@ def test_recipe_is_short_says_how_to_run_it_and_needs_public_names_alone(path) -
     assert not re.findall(inner, source)
 
 
-def saying(word: str, n: int = 9) -> str:
+def saying(word: str, n: int = 5) -> str:
     return " ".join(f"On day {i} the keeper of the {word} mended the {word}." for i in range(n))
 
 

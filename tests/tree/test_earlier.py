@@ -75,7 +75,7 @@ def searched(monkeypatch) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
-    texts = texts_of(16)
+    texts = texts_of(12)
     summarizer = CountingSummarizer()
     held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
     n_summaries = sum(summarizer.calls)
