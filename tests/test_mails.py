@@ -95,7 +95,7 @@ def test_a_file_is_deleted_with_its_parts_until_it_is_named(index, folder):
 def test_a_part_is_deleted_alone_until_its_file_is_named(index, folder, deleted, gone):
     assert index.delete(deleted).names.removed == gone
     (folder / "a.txt").write_text(text_of("other"))
-    for sources in (None, folder, folder / "a.txt"):
+    for sources in (None, folder / "a.txt"):
         report = index.update(sources)
         assert documents_of(index) == [each for each in HELD if each not in gone]
     (folder / "a.txt").write_text(text_of("a.txt"))

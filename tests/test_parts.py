@@ -39,7 +39,7 @@ OPTIONS = [
 def documents(seed):
     draw = random.Random(seed)
     texts = {"first.md": "The bell rang at the gate."}
-    texts |= {f"{i}.md": text(draw) for i in range(4)} | {"last.md": "The bell rang."}
+    texts |= {f"{i}.md": text(draw) for i in range(3)} | {"last.md": "The bell rang."}
     return texts | {"copy.md": texts["0.md"], "short.md": "A boat left the pier at night."}
 
 
