@@ -1,6 +1,5 @@
 """An index after any history equals a fresh build of what it holds, node for node."""
 
-import asyncio
 import random
 import re
 import warnings
@@ -26,7 +25,7 @@ from hierindex import (
     SemanticHierarchy,
     sentence_splitter,
 )
-from hierindex.cache import Cache, cache_file, open_cache
+from hierindex.cache import Cache, cache_file
 from hierindex.errors import FallbackWarning
 from hierindex.store import table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
@@ -101,13 +100,6 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     assert as_plain(nodes) == as_plain(apart)
 
 
-@pytest.mark.slow
-@KINDS
-@pytest.mark.parametrize("seed", range(100, 400))
-def test_three_hundred_histories(tmp_path, kind, seed):
-    check_history(tmp_path, seed, hierarchy_of(kind))
-
-
 def text_of(name: str, n_sentences: int = 12) -> str:
     draw = random.Random(name)
     return "\n\n".join(
@@ -154,19 +146,6 @@ def by_llm(llm: Replying, **options) -> TwoStageSummarizer:
 def test_any_history(tmp_path, llm, kind, is_rewritten, seed):
     summarizer = by_llm(llm) if is_rewritten else None
     check_history(tmp_path, seed, hierarchy_of(kind, summarizer), n_edits=1)
-
-
-@RAPTOR_OR_ALL
-def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
-    hierarchy = hierarchy_of(kind, by_llm(llm))
-
-    with open_cache(str(tmp_path)) as cache:
-        for texts in history(7, 1):
-            nodes = grown(hierarchy, texts, cache)
-            chunks = records.as_text_nodes(chunks_of(texts, hierarchy))
-            fresh = map(Node.of, asyncio.run(hierarchy.acall(chunks)))
-            assert as_plain(nodes) == as_plain(fresh)
-            assert wrong_citations(nodes, texts)[1] == 0
 
 
 def half_invented(prompt: str) -> str:

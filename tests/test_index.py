@@ -97,14 +97,6 @@ class TestBuildingAgain:
         )
         assert again == fresh
 
-    def test_a_text_is_embedded_once(self, folder, tmp_path) -> None:
-        built(folder, tmp_path / "index")
-        model = HashingEmbedding()
-        (folder / "new.txt").write_text(text_of("new"))
-        built(folder, tmp_path / "index", hierarchy(embed_model=model))
-        chunks = [text for batch in model.batches for text in batch if "new" in text]
-        assert len(chunks) == len({*chunks}) > 0
-
     def test_if_nothing_can_be_read_all_is_as_before(self, folder, tmp_path) -> None:
         """A first build leaves no index, and a later one changes nothing."""
         (other := tmp_path / "other").mkdir()

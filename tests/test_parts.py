@@ -1,9 +1,7 @@
 """Trees do not depend on the parts in which documents are read and grown."""
 
-import gc
 import random
 from datetime import date
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    Node,
     RaptorHierarchy,
     SemanticHierarchy,
     sentence_splitter,
@@ -134,24 +131,6 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     assert any(row["level"] == 0 < row["level_max"] and row["parent_ids"] for row in finished)
     assert grown.usage == at_once.usage
     assert grown.statistics == at_once.statistics
-
-
-def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
-    chunks = sentence_splitter(MODEL, 60)(documents_of(documents(4)))
-    texts, alive = {chunk.text for chunk in chunks}, []
-
-    def is_leaf(each):
-        return type(each) is Node and each.level == 0 and each.text in texts
-
-    def finished(rows):
-        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
-
-    gc.collect()  # nodes of other tests
-    with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
-        parts = map(as_chunks, [chunks])
-        hierarchy(SmallPools).grow(parts, aside=Sink(finished, waiting, 5))
-    assert len(alive) > len(chunks) / 20
-    assert max(alive) < len(chunks) / 3
 
 
 def test_what_cannot_wait_is_named(tmp_path):

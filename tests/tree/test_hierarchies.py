@@ -19,7 +19,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, TextNode
 from loopback import LoopbackServer
-from records import as_chunks, as_plain, as_text_nodes
+from records import as_chunks, as_text_nodes
 from store.trees import CountingSummarizer, columns_of, ids_of_trees
 from writers import Writer
 
@@ -151,21 +151,6 @@ def test_one_batch_and_one_summary_call_a_level() -> None:
     ]
 
 
-def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
-    embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
-    hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
-    chunks = chunks_of(documents_of(*"abc"))
-    with open_cache(str(tmp_path)) as cache:
-        first = hierarchy.grow([as_chunks(chunks)], cache).nodes
-        embed_model.batches.clear()
-        summarizer.calls.clear()
-        second = hierarchy.grow([as_chunks(chunks)], cache)
-    assert as_plain(second.nodes) == as_plain(first)
-    assert embed_model.batches == []
-    assert summarizer.calls == []
-    assert second.usage.cached_summaries == sum(node.level > 0 for node in first)
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -181,31 +166,6 @@ def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
             options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
             grown = SemanticHierarchy(**options).grow([as_chunks(chunks)], cache)
             assert grown.usage.cached_summaries == 0
-
-
-def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -> None:
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
-    renamed = [
-        Document(text=document.text, id_=f"new {document.doc_id}")
-        for document in documents_of(*"abc")
-    ]
-    with open_cache(str(tmp_path)) as cache:
-        hierarchy.grow([as_chunks(chunks_of(documents_of(*"abc")))], cache)
-        grown = hierarchy.grow([as_chunks(chunks_of(renamed))], cache)
-    fresh = hierarchy(chunks_of(renamed))
-    assert grown.usage.cached_summaries == sum(Node.of(node).level > 0 for node in fresh)
-    assert as_plain(grown.nodes) == as_plain(fresh)
-
-
-def test_an_edit_touches_only_its_ancestors() -> None:
-    before = {node.node_id for node in grown(SemanticHierarchy, "a", "b", "c")}
-    documents = documents_of("a", "b", "c")
-    documents[1] = Document(text=documents[1].text.replace("part 3", "part 33"), id_="b")
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
-    after = hierarchy(chunks_of(documents))
-    new = [node for node in after if node.node_id not in before]
-    assert 0 < len(new) < len(after) / 2
-    assert all("b" in Node.of(node).documents for node in new)
 
 
 def test_input_is_not_modified() -> None:
