@@ -196,7 +196,7 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, unsupported, group_doc
             by_llm(Replying(reply=half_invented), unsupported=unsupported),
             group_documents=group_documents,
         )
-        for n in (1, 8, 12):
+        for n in (8, 12):
             some = dict(list(texts.items())[:n])
             index = built(documents(some), tmp_path / "one by one", hierarchy)
         at_once = built(documents(texts), tmp_path / "at once", hierarchy)

@@ -285,15 +285,6 @@ class TestRunsOneAfterTheOther:
         report = ingestion.index.update(hierarchy=ingestion.hierarchy())
         assert (report.added, report.changed, report.removed) == (0, 0, 0)
 
-    def test_without_the_store_a_warning_tells_how_to_make_one_tree(self, tmp_path) -> None:
-        ingestion = Ingestion(tmp_path, store=None)
-        ingestion.run(BEFORE)
-        with pytest.warns(UserWarning, match=r"now has \d+ roots.*Pass store= to the hierarchy"):
-            ingestion.run(AFTER)
-        assert len(ingestion.index.info()["roots"]) > 1
-        ingestion.index.regrow(ingestion.hierarchy())
-        assert ingestion.is_one_tree()
-
 
 def known_of(store: HierarchyStore) -> list[dict]:
     """All that is known of each node; of its vector six digits."""
