@@ -34,7 +34,7 @@ gc.set_threshold(100_000)
 # Everybody has the same examples, every time; `make search` looks for others.
 settings.register_profile(
     "quick",
-    max_examples=12,
+    max_examples=8,
     derandomize=True,
     database=None,
     deadline=None,  # on a busy machine, the first text takes seconds to draw
@@ -218,4 +218,5 @@ def notes_of_one_test():
     yield
     logger = logging.getLogger("hierindex")
     logger.handlers = []
-    logger.setLevel(logging.NOTSET)
+    if logger.level:  # to set it takes time, as all loggers are told
+        logger.setLevel(logging.NOTSET)

@@ -20,6 +20,15 @@ def _word_vector(word: str, dim: int) -> np.ndarray:
     return 2 * bits.astype(np.int64) - 1
 
 
+@lru_cache(maxsize=20_000)
+def _text_vector(text: str, dim: int) -> np.ndarray:
+    words = re.findall(r"\w+", text.lower())
+    total = sum((_word_vector(word, dim) for word in words), np.zeros(dim))
+    if not total.any():
+        total = _word_vector("", dim)
+    return total / np.linalg.norm(total)
+
+
 class HashingEmbedding(BaseEmbedding):
     """A text's unit vector is the normalised sum of fixed vectors of its lower-cased words.
 
@@ -36,11 +45,7 @@ class HashingEmbedding(BaseEmbedding):
     queries: list[str] = Field(default_factory=list, exclude=True)
 
     def _vector(self, text: str) -> list[float]:
-        words = re.findall(r"\w+", text.lower())
-        total = sum((_word_vector(word, self.dim) for word in words), np.zeros(self.dim))
-        if not total.any():
-            total = _word_vector("", self.dim)
-        return (total / np.linalg.norm(total)).tolist()
+        return _text_vector(text, self.dim).tolist()
 
     def _get_query_embedding(self, query: str) -> list[float]:
         self.queries.append(query)

@@ -111,7 +111,7 @@ def token_counts(draw: st.DrawFn, n_rows: int) -> NDArray:
 
 
 @st.composite
-def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 200) -> Rows:
+def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 100) -> Rows:
     X = draw(vectors(least_rows, most_rows))
     heading = draw(headings(len(X)))
     return Rows(X, draw(token_counts(len(X))), draw(documents(len(X))), heading=heading)

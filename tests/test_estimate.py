@@ -27,7 +27,7 @@ TOPICS = (
 
 
 TEXTS = {
-    f"{d}.txt": " ".join(TOPICS[i // 8 % 3].format(f"{d}-{i}") for i in range(40)) for d in range(3)
+    f"{d}.txt": " ".join(TOPICS[i // 8 % 3].format(f"{d}-{i}") for i in range(24)) for d in range(3)
 }
 
 

@@ -27,7 +27,7 @@ DOCUMENTS = [
         text="\n\n".join(
             f"The bridge over the {river} was closed in {1900 + year} because of ice. "
             f"It opened again in {1901 + year} after {year} weeks of work on its arches."
-            for year in range(20)
+            for year in range(8)
         ),
     )
     for river in RIVERS
@@ -67,6 +67,12 @@ def hierarchy_of(**options):
 def built(folder, documents=DOCUMENTS, **options):
     options = {"hierarchy": hierarchy_of(), **options}
     return HierarchicalIndex.build(documents, folder, **options)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index that no test changes."""
+    return built(tmp_path_factory.mktemp("functions"))
 
 
 def nodes_of(index):
@@ -114,7 +120,7 @@ class TestSummaries:
         built(tmp_path, dry_run=True)
         assert not summarized
 
-    @pytest.mark.parametrize("error", [RuntimeError, KeyError, ValueError, OSError])
+    @pytest.mark.parametrize("error", [RuntimeError, KeyError])
     def test_a_failure_leaves_the_extract(self, tmp_path, error):
         def fail(text, max_tokens):
             if "Birs" in text:
@@ -146,10 +152,10 @@ class TestSummaries:
 
 
 class TestVectors:
-    def test_a_question_is_embedded_as_a_text(self, tmp_path):
-        index = HierarchicalIndex.open(built(tmp_path).table.uri, embed)
+    def test_a_question_is_embedded_as_a_text(self, index):
+        index = HierarchicalIndex.open(index.table.uri, embed)
         embedded.clear()
-        sources = index.ask(QUESTION, top_k=3).sources
+        sources = index.ask(QUESTION, top_k=2).sources
         assert embedded[0] == [QUESTION]
         assert {source.citations[0].document for source in sources} == {"Aare"}
         assert index.info()["embed_model"] == "embed()"
@@ -161,19 +167,17 @@ class TestVectors:
         chunks = {node.embedded_text for node in nodes_of(index) if not node.level}
         assert chunks <= {text for texts in embedded for text in texts}
 
-    def test_another_function_or_none_is_refused(self, tmp_path):
-        index = built(tmp_path)
+    def test_another_function_or_none_is_refused(self, index):
         cannot = r"'embed\(\)', which cannot be loaded by name; pass it as embed_model="
         with pytest.raises(ModelError, match=cannot):
-            HierarchicalIndex.open(tmp_path).ask(QUESTION)
+            HierarchicalIndex.open(index.table.uri).ask(QUESTION)
         differ = r"embedding model 'embed\(\)', not with 'other\(\)'"
         with pytest.raises(InputError, match=differ):
-            HierarchicalIndex.open(tmp_path, other).ask(QUESTION)
+            HierarchicalIndex.open(index.table.uri, other).ask(QUESTION)
         with pytest.raises(InputError, match=differ):
             HierarchyRetriever(index.store, other).retrieve(QUESTION)
 
-    def test_each_door_takes_one(self, tmp_path):
-        index = built(tmp_path)
+    def test_each_door_takes_one(self, index):
         nodes = HierarchyRetriever(index.store, embed, top_k=2).retrieve(QUESTION)
         found = asyncio.run(HierarchyRetriever(index.store, embed, top_k=2).aretrieve(QUESTION))
         assert [node.node_id for node in found] == [node.node_id for node in nodes]
@@ -191,11 +195,10 @@ class TestVectors:
         [None, 1.0, [], [1.0, 2.0], [[1.0, 2.0]] * 2, [[1.0, 2.0], [3.0]], [["a"]]],
         ids=repr,
     )
-    def test_what_is_no_vector_for_each_text_is_refused(self, tmp_path, vectors):
+    def test_what_is_no_vector_for_each_text_is_refused(self, index, vectors):
         def wrong(texts):
             return vectors
 
-        index = built(tmp_path)
         told = r"wrong\(\) must return one vector of numbers for each of 1 texts, got"
         with pytest.raises(InputError, match=told):
             HierarchicalIndex(index.store, wrong).encoder().get_query_embedding(QUESTION)
@@ -210,16 +213,16 @@ class TestVectors:
 
 
 class TestAnswers:
-    def test_the_function_reads_passages_and_is_checked(self, tmp_path):
-        asked = built(tmp_path).ask(QUESTION, llm=answer)
+    def test_the_function_reads_passages_and_is_checked(self, index):
+        asked = index.ask(QUESTION, llm=answer)
         assert asked.answer_kind == "llm"
         assert asked.answer == "It was closed because of ice [1?]."  # too unlike its passage
         assert [call.prompt for call in asked.calls] == answered
         assert "The bridge over the Aare was closed" in answered[0]
         assert QUESTION in answered[0]
 
-    def test_any_door_takes_one(self, tmp_path):
-        index, shown = built(tmp_path), []
+    def test_any_door_takes_one(self, index):
+        shown = []
         because = lambda prompt: "Because of ice."  # noqa: E731
         assert str(index.as_query_engine(llm=because).query(QUESTION)) == "Because of ice."
         chat = index.as_chat_engine(llm=because)
@@ -244,6 +247,6 @@ class TestAnswers:
         assert index.update(DOCUMENTS[1], llm=write).added == 1
         assert len(answered) > n
 
-    def test_what_is_no_text_is_refused(self, tmp_path):
+    def test_what_is_no_text_is_refused(self, index):
         with pytest.raises(ModelError, match=r"embed\(\) must return text, got array"):
-            built(tmp_path).ask(QUESTION, llm=embed)
+            index.ask(QUESTION, llm=embed)

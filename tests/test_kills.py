@@ -83,7 +83,7 @@ def test_of_two_builds_at_once_the_second_is_refused_or_comes_later(index, n_rou
         index.check()
 
 
-@pytest.mark.parametrize("n_publishes", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_publishes", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_reader_through_many_publishes(tmp_path, n_publishes):
     """It reads each generation whole, or is told once that it is gone."""
     store = HierarchyStore(tmp_path / "index")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import indexes
 import pytest
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import BaseNode, Document, MetadataMode
 
@@ -63,9 +64,12 @@ Build = Callable[..., HierarchicalIndex]
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    model = load_embed_model("multilingual")
+def model() -> BaseEmbedding:
+    return load_embed_model("multilingual")
 
+
+@pytest.fixture(scope="module")
+def build(model: BaseEmbedding, tmp_path_factory: pytest.TempPathFactory) -> Build:
     def built(*languages: str) -> HierarchicalIndex:
         texts = {
             f"{name}.{language}": texts[language]
@@ -169,8 +173,7 @@ def test_a_file_that_is_translated_changes_its_language(tmp_path: Path) -> None:
     assert sorted(root_of(index).metadata["language"]) == ["de", "en"]
 
 
-def test_a_pipeline_notes_it_without_embedding_it() -> None:
-    model = load_embed_model("multilingual")
+def test_a_pipeline_notes_it_without_embedding_it(model: BaseEmbedding) -> None:
     steps = [sentence_splitter(model), SemanticHierarchy(embed_model=model)]
     document = Document(text=FERRY["es"], id_="ferry")
     nodes = IngestionPipeline(transformations=steps).run(documents=[document])

@@ -35,7 +35,7 @@ WITH_MODEL = [path for path in RECIPES if "[MODEL BASE_URL]" in path.read_text()
 QUESTION = "What did the baker mend?"
 TEXT = "\n\n".join(
     f"On day {i} the {who} mended the {what}. Nobody in the harbour had seen such a {what} before."
-    for i in range(10)
+    for i in range(4)
     for who, what in (("keeper", "lamp"), ("baker", "oven"), ("sailor", "rudder"))
 )
 
@@ -98,7 +98,7 @@ def test_recipe_is_short_says_how_to_run_it_and_needs_public_names_alone(path) -
     assert not re.findall(inner, source)
 
 
-def saying(word: str, n: int = 9) -> str:
+def saying(word: str, n: int = 5) -> str:
     return " ".join(f"On day {i} the keeper of the {word} mended the {word}." for i in range(n))
 
 
@@ -284,15 +284,6 @@ class TestRunsOneAfterTheOther:
         assert ingestion.index.info()["documents"] == 6
         report = ingestion.index.update(hierarchy=ingestion.hierarchy())
         assert (report.added, report.changed, report.removed) == (0, 0, 0)
-
-    def test_without_the_store_a_warning_tells_how_to_make_one_tree(self, tmp_path) -> None:
-        ingestion = Ingestion(tmp_path, store=None)
-        ingestion.run(BEFORE)
-        with pytest.warns(UserWarning, match=r"now has \d+ roots.*Pass store= to the hierarchy"):
-            ingestion.run(AFTER)
-        assert len(ingestion.index.info()["roots"]) > 1
-        ingestion.index.regrow(ingestion.hierarchy())
-        assert ingestion.is_one_tree()
 
 
 def known_of(store: HierarchyStore) -> list[dict]:

@@ -165,5 +165,5 @@ class AnyHistory(RuleBasedStateMachine):
 
 TestAnyHistory = AnyHistory.TestCase
 TestAnyHistory.settings = settings(
-    max_examples=settings().max_examples // 3, stateful_step_count=10
+    max_examples=3 * settings().max_examples // 8, stateful_step_count=10
 )

@@ -116,18 +116,18 @@ def test_what_an_editor_puts_in_place_of_a_file_is_read(watched, folder):
         (temporary := folder / ".a.txt.swp").write_text(text_of(f"draft {n}"))
         temporary.replace(folder / "a.txt")
         assert watched.names() == {"changed": ["a.txt"]}
-        (folder / "b.txt").rename(folder / ".b.txt.old")
-        (folder / "b.txt").write_text(text_of(f"version {n}"))
-        assert watched.names() == {"changed": ["b.txt"]}
+    (folder / "b.txt").rename(folder / ".b.txt.old")
+    (folder / "b.txt").write_text(text_of("another version"))
+    assert watched.names() == {"changed": ["b.txt"]}
 
 
 def test_changes_that_follow_one_another_are_one_update_or_two(watched, folder):
-    for i in range(50):
+    for i in range(20):
         (folder / f"{i}.txt").write_text(text_of(f"number {i}"))
     reports = [watched.next()]
-    if reports[0].added < 50:
+    if reports[0].added < 20:
         reports.append(watched.next())
-    assert sum(report.added for report in reports) == 50
+    assert sum(report.added for report in reports) == 20
     assert watched.is_quiet()
 
 

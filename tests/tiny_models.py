@@ -129,7 +129,7 @@ def save_tiny_t5(folder: Path, window: int = 64) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def save_tiny_bert(folder: Path, window: int = 64) -> None:
+def save_tiny_bert(folder: Path, window: int = 64, layers: int = 2) -> None:
     """Save an encoder that returns its hidden states; texts that share words are near."""
     tokenizer = _tokenizer(
         "[CLS] $A [SEP]",
@@ -143,7 +143,7 @@ def save_tiny_bert(folder: Path, window: int = 64) -> None:
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=16,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=window,
@@ -172,7 +172,7 @@ def save_cross_encoder(folder: Path, window: int = 64, **settings: object) -> No
     )
     tiny = {
         "hidden_size": 16,
-        "num_hidden_layers": 2,
+        "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 32,
         "vocab_size": len(tokenizer),
@@ -192,7 +192,7 @@ def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     with TemporaryDirectory() as encoder:
-        save_tiny_bert(Path(encoder), window)
+        save_tiny_bert(Path(encoder), window, layers=1)
         transformer = Transformer(
             encoder, max_seq_length=window, config_kwargs={"output_hidden_states": False}
         )

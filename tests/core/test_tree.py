@@ -58,7 +58,7 @@ def recipes(hierarchies=tuple(HIERARCHIES)):
     return st.builds(
         Recipe,
         st.sampled_from(hierarchies),
-        leaves(most_rows=50),
+        leaves(most_rows=40),
         rules(),
         caps() | st.just(ROOMY),
         seeds(),
@@ -77,16 +77,11 @@ def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_
 
 
 @given(recipes())
-def test_every_group_is_within_the_caps(recipe):
-    for layer, rows in recipe.bounded_layers():
-        for group in groups_of(layer):
-            assert recipe.caps.hold(rows.n_tokens[group].sum(), len(group))
-
-
-@given(recipes())
-def test_levels_shrink(recipe):
+def test_levels_shrink_and_every_group_is_within_the_caps(recipe):
     for layer, rows in recipe.bounded_layers():
         assert layer.shape[1] < len(rows)
+        for group in groups_of(layer):
+            assert recipe.caps.hold(rows.n_tokens[group].sum(), len(group))
 
 
 @given(recipes(), st.integers(2, 9))
@@ -154,7 +149,7 @@ def test_each_document_has_a_node_also_if_it_is_one_leaf(leaves):
 @pytest.mark.parametrize(
     ("shape", "d"), [("noise", 1), ("noise", 8), ("identical", 8), ("one_outlier", 8)]
 )
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 13, 14])
+@pytest.mark.parametrize("n", [0, 1, 2, 4, 14])
 def test_one_document_grows_up_to_one_root(hierarchy, shape, d, n):
     rows = Rows(unit_vectors(shape, n, d), np.full(n, SUMMARY_TOKENS), np.zeros(n, dtype=np.int64))
     assert len(Recipe(hierarchy, rows).grown()[1][-1]) == min(n, 1)

@@ -34,7 +34,7 @@ def multilingual():
 
 
 def test_vectors_are_those_of_the_package(multilingual, package):
-    texts = [TEXTS[0], TEXTS[3], TEXTS[5]]
+    texts = [TEXTS[3], TEXTS[5]]
     own = unit_vectors(np.stack([package.encode(text) for text in texts]))
     X = unit_vectors(multilingual.get_text_embedding_batch(texts))
     assert X.shape == (len(texts), 512)

@@ -9,7 +9,7 @@ from llama_index.core.schema import Document
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 
-N_FILES = 12
+N_FILES = 6
 
 
 def test_it_is_not_in_memory_and_its_file_has_no_name(tmp_path, monkeypatch):

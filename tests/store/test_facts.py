@@ -44,7 +44,7 @@ def check_facts(index: HierarchicalIndex) -> None:
     ("kind", "is_large"),
     [
         (SemanticHierarchy, True),
-        (DocumentHierarchy, False),
+        pytest.param(DocumentHierarchy, False, marks=pytest.mark.slow),
         pytest.param(RaptorHierarchy, True, marks=pytest.mark.slow),
     ],
 )

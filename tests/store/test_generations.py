@@ -85,7 +85,7 @@ def test_rebuilds_do_not_let_the_folder_grow(tmp_path, kill):
     store = HierarchyStore(tmp_path)
     replace_all(store, [node(str(i), f"text {i} " * 9) for i in range(200)])
     once = size(tmp_path)
-    for build in range(6):
+    for build in range(4):
         rows = [node(str(i), f"text {i} {build} " * 9) for i in range(200)]
         if kill:
             with killed_before_publishing():
@@ -109,30 +109,30 @@ def test_files_of_a_killed_writer_are_removed(tmp_path, store):
 def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypatch):
     monkeypatch.setattr(search, "SMALL_FRAGMENTS", 4)
     sizes = []
-    for i in range(12):
+    for i in range(9):
         store.add([node(str(i))])
         sizes.append(len(store.client.open_table("nodes").list_versions()))
     assert max(sizes) < 20
     stats = store.client.open_table("nodes").stats()
     assert stats["fragment_stats"]["num_fragments"] < 4
-    assert stats["num_rows"] == len(store.get_nodes()) == 12
+    assert stats["num_rows"] == len(store.get_nodes()) == 9
 
 
 @pytest.mark.parametrize("keep", [1, 3])
 def test_the_last_generations_are_kept(tmp_path, keep):
     store = HierarchyStore(tmp_path, keep_generations=keep)
-    for i in range(6):
-        replace_all(store, nodes("abcdef"[: i + 1]), {"n": i})
-    kept = [*range(7 - keep, 7)]
+    for i in range(4):
+        replace_all(store, nodes("abcd"[: i + 1]), {"n": i})
+    kept = [*range(5 - keep, 5)]
     assert [each["generation"] for each in store.generations()] == kept
     for n in kept:
         pinned = store.snapshot(n)
         assert (pinned.generation, pinned.report()) == (n, {"n": n - 1})
-        assert len(store.get_nodes()) == 6
+        assert len(store.get_nodes()) == 4
     with pytest.raises(
-        GenerationError, match=rf"not hold generation {6 - keep}; it holds {kept[0]}"
+        GenerationError, match=rf"not hold generation {4 - keep}; it holds {kept[0]}"
     ):
-        store.snapshot(6 - keep)
+        store.snapshot(4 - keep)
     again = HierarchyStore.from_dict(json.loads(json.dumps(store.to_dict())))
     assert again.keep_generations == keep
 
@@ -324,9 +324,8 @@ def mentions(folder, text):
     return [path for path in files if text.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("others", [1, 40])
-def test_a_deletion_leaves_no_byte_of_the_text(tmp_path, store, others):
-    store.add([node("a", SECRET), *(node(f"{i}") for i in range(others))])
+def test_a_deletion_leaves_no_byte_of_the_text(tmp_path, store):
+    store.add([node("a", SECRET), *(node(f"{i}") for i in range(40))])
     store.add([node("later")])
     words = VectorStoreQuery(query_str="zanzibar", mode=VectorStoreQueryMode.TEXT_SEARCH)
     assert store.query(words).ids == ["a"]
@@ -339,7 +338,7 @@ def test_a_deletion_leaves_no_byte_of_the_text(tmp_path, store, others):
     for version in opened.list_versions():
         opened.checkout(version["version"])
         assert "a" not in opened.to_arrow()["id"].to_pylist()
-    assert len(store.get_nodes()) == others + 1
+    assert len(store.get_nodes()) == 41
 
 
 def test_what_cannot_be_purged_is_told(store, monkeypatch, caplog):
@@ -375,7 +374,7 @@ def test_a_purge_is_done_though_an_index_is_improved_after_it(tmp_path, store, m
 kinds = st.sampled_from(["add", "replace", "delete", "rollback", "killed add", "killed replace"])
 
 
-@given(st.lists(st.tuples(kinds, st.sampled_from(["a", "b", "cd", "ad"])), max_size=6))
+@given(st.lists(st.tuples(kinds, st.sampled_from(["a", "b", "cd", "ad"])), max_size=5))
 @example([("add", "a"), ("killed add", "cd"), ("add", "b")])
 @example([("add", "a"), ("add", "b"), ("killed replace", "cd"), ("add", "ad")])
 def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):

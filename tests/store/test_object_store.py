@@ -110,7 +110,7 @@ def test_machines_write_one_index_at_once_and_ask_it_beside(endpoint, monkeypatc
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     uri, alone, draw = f"s3://library/shared{seed}", tmp_path / "alone", random.Random(seed)
-    first = {f"{i}": text(draw) for i in range(3)}
+    first = {f"{i}": text(draw) for i in range(2)}
     index, known, n_told = None, {*first}, 0
     with ThreadPoolExecutor(2) as machines:
         for turn in range(TURNS):
@@ -124,7 +124,7 @@ def test_machines_write_one_index_at_once_and_ask_it_beside(endpoint, monkeypatc
                 began = {at: machines.submit(written, at, *given) for at, given in waiting.items()}
                 while index and not all(machine.done() for machine in began.values()):
                     assert asked(index) <= known
-                    wait(began.values(), timeout=0.3)
+                    wait(began.values(), timeout=1.0)
                 said = {at: machine.result() for at, machine in began.items()}
                 done = {what: at for at, what in said.items() if isinstance(what, int)}
                 assert done, said

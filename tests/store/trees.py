@@ -84,6 +84,10 @@ def linked(node: TextNode) -> set[str]:
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 
 
+def ids_of_trees() -> list[str]:
+    return [node.node_id for kind in HIERARCHIES for node in tree(kind)]
+
+
 def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
     """Columns of a store's table, by name."""
     return store.snapshot().select(*names).to_pydict()

@@ -67,8 +67,8 @@ def letters(text):
 def test_a_rewrite_for_each_text_in_order(each_folder, batch_size):
     texts = [*SENTENCES, LONG, SENTENCES[0]]
     batched = Seq2SeqRewriter(each_folder, num_beams=1, batch_size=batch_size, device="cpu")
-    rewrites = texts_of(batched.rewrite(texts, max_tokens=16))
-    alone = [batched.rewrite([text], max_tokens=16)[0].text for text in texts]
+    rewrites = texts_of(batched.rewrite(texts, max_tokens=8))
+    alone = [batched.rewrite([text], max_tokens=8)[0].text for text in texts]
     assert rewrites == alone
     assert all(rewrites)
     assert len(set(rewrites[: len(SENTENCES)])) == len(SENTENCES)
@@ -235,7 +235,7 @@ def test_a_model_is_in_float32_on_a_cpu_however_it_was_saved(folder, tmp_path):
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_nothing_is_logged_or_shown(each_folder, transformers_log, capfd, num_beams):
     rewriter = Seq2SeqRewriter(each_folder, num_beams=num_beams, device="cpu")
-    rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
+    rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=6)
     assert not transformers_log.records
     assert capfd.readouterr() == ("", "")
 

