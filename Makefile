@@ -7,7 +7,7 @@ DOCUMENTABLE := .venv/.documentable
 NPM := tests/suites/node_modules/.ready
 INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
 # Half of the tests that are not core's: two processes collect theirs, where workers collect all.
-ANSWERS := $(addprefix tests/,cli docs evaluate export respond retrieve serve)
+ANSWERS := $(addprefix tests/,cli evaluate export respond retrieve serve)
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -32,7 +32,7 @@ notebooks: $(TESTABLE)  ## runs notebooks in new kernels and stores what they sh
 test: $(TESTABLE)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) -j 3 test-answers test-builds types test-core
+	$(MAKE) -j 2 test-builds types test-core test-answers
 
 types: $(TESTABLE)
 	$(BIN)/mypy

@@ -127,7 +127,7 @@ def test_a_depth_is_a_whole_number(stored, depth):
 
 
 def test_an_unknown_node_and_no_index(stored, tmp_path):
-    with pytest.raises(InputError, match="no nodes have an id that begins with 'zz'"):
+    with pytest.raises(InputError, match="No nodes have an id that begins with 'zz'"):
         stored[SemanticHierarchy][0].tree("zz")
     with pytest.raises(IndexNotFoundError):
         HierarchicalIndex(HierarchyStore(tmp_path / "none")).tree()

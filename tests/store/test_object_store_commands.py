@@ -25,16 +25,18 @@ def library(monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         (tmp_path / "hierindex").mkdir()
         (tmp_path / "hierindex" / "exported").symlink_to(exported)
-        yield
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "storm.txt").write_text("The storm broke the lamp of the tower.")
+        monkeypatch.chdir(tmp_path)
+        yield tmp_path / "docs"
 
 
-@pytest.mark.usefixtures("library")
-def test_the_life_of_an_index_in_a_bucket(folder, run) -> None:
+def test_the_life_of_an_index_in_a_bucket(library, run) -> None:
     status, _, err = run("info", *AT)
     assert (status, err.count("\n")) == (2, 1)
     assert "s3://library/books" in err
     assert run("build", "docs", *AT)[0] == 0
-    (folder / "docs" / "new.txt").write_text("The keeper painted the lighthouse green.")
+    (library / "new.txt").write_text("The keeper painted the lighthouse green.")
     assert run("update", *AT)[0] == 0
     asked = json.loads(run("query", "Who painted the lighthouse?", *AT, "--json")[1])
     assert asked["citations"][0]["document"] == "new.txt"
@@ -42,4 +44,4 @@ def test_the_life_of_an_index_in_a_bucket(folder, run) -> None:
     assert "new.txt" not in run("tree", *AT)[1]
     assert run("outline", *AT)[0] == 0
     assert run("verify", *AT)[0] == 0
-    assert not (folder / "s3:").exists()
+    assert not (library.parent / "s3:").exists()
