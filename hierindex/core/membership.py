@@ -219,12 +219,12 @@ def one_thread() -> Generator[None]:
 
     The limit applies to the whole process, so concurrent callers wait for each other.
     """
-    with _ALONE, _numeric_libraries().limit(limits=1):
+    with _ALONE, numeric_libraries().limit(limits=1):
         yield
 
 
 @cache
-def _numeric_libraries() -> "ThreadpoolController":
+def numeric_libraries() -> "ThreadpoolController":
     """Find them once, as each search looks at all libraries of the process."""
     import sklearn  # noqa: F401 - loads OpenMP and BLAS, as libraries loaded later have no limit
     from threadpoolctl import ThreadpoolController
