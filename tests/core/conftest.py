@@ -4,7 +4,6 @@ import pytest
 from strategies import unit_vectors
 
 from hierindex.core import reduce
-from hierindex.core.membership import numeric_libraries
 
 
 @pytest.hookimpl(trylast=True)
@@ -24,7 +23,6 @@ def compiled():
         reduce.umap_coordinates(unit_vectors("noise", 20, 4), 2, n_neighbors=5, seed=0)
     finally:
         sys.settrace(tracer)
-        numeric_libraries.cache_clear()  # a later test traces its lines
 
 
 @pytest.fixture(autouse=True)
