@@ -218,7 +218,7 @@ class Cosine(GapRule):
 
 @dataclass(frozen=True)
 class Optimal:
-    """Minimise the number of one-node segments, then maximise cohesion.
+    """Cut with the fewest segments of one node, then the highest similarity within segments.
 
     Segments stay within the caps on tokens and children. Crossing a heading has a cost, so segments
     tend to end where sections end; short sections share a segment, and long ones are cut where

@@ -220,8 +220,8 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of gold characters returned, divided by the most that fit the token
-    budget; `documents` is the share of gold documents; `answer` is the
+    `coverage` is the number of gold characters returned, divided by the most that could fit the
+    token budget; `documents` is the share of gold documents; `answer` is the
     share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured
     on rankings of ten passages, where a relevant passage is from a gold document, or contains at
     least 41 characters or half of a gold passage.
@@ -231,7 +231,7 @@ def evaluate(
     answers that say that nothing answers the question.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
-    to keep correct and wrong refusals apart. A function in `ways` may also return an `Answer`; one
+    so that refusals, which may be right for them, are counted apart. A function in `ways` may also return an `Answer`; one
     named "answer" also gets questions without gold.
     """
     started = time.perf_counter()

@@ -250,7 +250,7 @@ def whole_tokenizer(content: str) -> "Tokenizer":
 
 
 class Reranker(Protocol):
-    """Scores texts for a question."""
+    """Protocol for rerankers, which score texts for a question."""
 
     def rank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
         """Return a finite score for each text, on any scale; higher is better."""

@@ -156,8 +156,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     rerank : str or Reranker, optional
         Name or folder of a sentence-transformers cross-encoder, or an object with
         `rank(question, texts) -> scores`. The best `max(top_k, 25)`
-        chunks are then ordered by the mean of its standardised score and that of the search. An
-        outline is not reranked. See `load_reranker` to load a model once for several retrievers.
+        chunks are then ordered by the mean of the reranker's and the search's standardised scores.
+        An outline is not reranked. See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
         Applied in turn to the selected nodes, as in LlamaIndex. The last one determines the results
         and their order. If they drop nodes, pass a larger `top_k`.

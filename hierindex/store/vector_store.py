@@ -225,7 +225,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def expect_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """If the next `add` gets exactly these nodes, let them replace those of `generation`."""
+        """Make the next `add` replace the nodes of `generation`, if it gets exactly `node_ids`."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

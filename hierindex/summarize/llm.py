@@ -106,8 +106,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. A copy with retries off is used,
-        so that `llm_calls` counts every request, unless the model already has an API client.
+        Any LlamaIndex model, or a function of the prompt. Unless the model already has an API
+        client, a copy with retries off is used, so that `llm_calls` counts every request.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -176,7 +176,7 @@ class LLMRewriter:
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Return the token limit to request, with room for reasoning beside `max_tokens`."""
+        """Return the token limit to request: `max_tokens` plus room for reasoning."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:
