@@ -575,8 +575,8 @@ class HierarchicalIndex:
         removed, and documents of other sources are kept. A document that was removed with `delete`
         stays out until you pass its path. A file with a new date but the same content keeps its old
         `last_modified_date`. If nothing has changed, no model is loaded and nothing is published.
-        Groups of documents are kept where possible. If the hierarchy has `max_levels`, this can
-        leave more roots than `build` or `regrow` would.
+        Existing groups of documents are reused where possible, so with `max_levels` there can be
+        more roots than after `build` or `regrow`.
 
         Parameters
         ----------

@@ -281,7 +281,7 @@ class Node:
     document_hash, read_from : str
         For a chunk: digest of its document, and absolute path of the document's source; else "".
     maker : Maker, optional
-        The settings that made the node; None if hierindex did not make it.
+        The settings used to make the node; None if hierindex did not make it.
     source : dict
         LlamaIndex's SOURCE relationship to the document, as JSON values; empty for none.
     others : dict

@@ -231,8 +231,8 @@ def evaluate(
     answers that say that nothing answers the question.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
-    so that refusals, which may be right for them, are counted apart. A function in `ways` may also return an `Answer`; one
-    named "answer" also gets questions without gold.
+    so that refusals, which may be right for them, are counted apart. A function in `ways` may also
+    return an `Answer`; one named "answer" also gets questions without gold.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

@@ -86,8 +86,8 @@ class HierarchyStore(BasePydanticVectorStore):
 
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
-    chunk is enough. A condition with an unknown key, which no node has, is never met, even if it is
-    negated, and a warning names the key. These keys refer to the node itself, and are combined with
+    chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
+    warning names the key. These keys refer to the node itself, and are combined with
     others only by AND:
 
     * `hierindex_id` and `hierindex_kind`
@@ -194,9 +194,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Nodes of a hierarchy that was created with this store as `store=` replace all nodes of the
-        store. Without `store=`, a pipeline that passes on only changed documents leaves several
-        trees, and this method warns.
+        If the hierarchy that made the nodes was given this store as `store=`, they replace all
+        nodes of the store. Without `store=`, a pipeline that passes on only changed documents
+        leaves several trees, and this method warns.
 
         Raises
         ------

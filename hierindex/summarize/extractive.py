@@ -356,7 +356,7 @@ class SalientSentences:
         return [pool[i] for i in chosen]
 
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
-        """Map each `Sentence.child` to its sentences, informative and self-contained ones first."""
+        """Return the sentences by child (`Sentence.child`), informative and complete ones first."""
         pool, weights = informative(group)
         spoken = _spoken(pool)
         alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]

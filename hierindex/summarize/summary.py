@@ -115,7 +115,7 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end until the rest fits with the `names` of children before them.
+        """Drop sentences from the end until the rest fits, with the `names` of children before it.
 
         The first sentence always stays.
         """

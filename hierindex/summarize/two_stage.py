@@ -213,7 +213,7 @@ class TwoStageSummarizer:
         Whether a failed rewrite raises SummaryError. By default an extract is used instead, with
         kind "extractive_fallback" and a `FallbackWarning`.
     unsupported : {"extract", "drop", "keep", "fail"}
-        What to do with a sentence that is still unsupported: replace it by the most similar
+        What to do with a sentence that is still unsupported: replace it with the most similar
         sentence of the extract (the default), drop it, keep and mark it, or raise SummaryError.
 
     Raises
