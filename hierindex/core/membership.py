@@ -3,10 +3,9 @@
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,6 @@ from scipy.sparse import csr_array
 
 from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.errors import InputError
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 Membership = csr_array
 """(n_rows, n_groups) float64; rows sum to 1; no empty row, no empty column."""
@@ -219,14 +215,8 @@ def one_thread() -> Generator[None]:
 
     The limit applies to the whole process, so concurrent callers wait for each other.
     """
-    with _ALONE, numeric_libraries().limit(limits=1):
-        yield
-
-
-@cache
-def numeric_libraries() -> "ThreadpoolController":
-    """Find them once, as each search looks at all libraries of the process."""
     import sklearn  # noqa: F401 - loads OpenMP and BLAS, as libraries loaded later have no limit
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import threadpool_limits
 
-    return ThreadpoolController()
+    with _ALONE, threadpool_limits(1):
+        yield

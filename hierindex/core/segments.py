@@ -127,7 +127,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -150,7 +150,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -163,7 +163,7 @@ class Gradient(Percentile):
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -182,7 +182,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -196,7 +196,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -212,7 +212,7 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending; `similarity[i]` is that of chunks i and i + 1."""
+        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
         return _below(similarity, self.threshold)
 
 

@@ -41,7 +41,7 @@ class BuildReport:
         Cost of the language model. In a dry run, an estimate from a tree of extractive summaries;
         it is close but not exact, and `completion_tokens` is an upper bound.
     grounding : Grounding
-        The check of all sentences that a model wrote.
+        How many of the sentences that a model wrote are supported.
     seconds : dict of str to float
         Time by stage, and in "total".
     statistics : list of LevelStatistics

@@ -92,8 +92,8 @@ class Source:
     title : str
         Title of the node, not of its document.
     score : float
-        Probability in [0, 1] that the node answers the question, comparable between searches. If
-        there is no answer, or the nodes are an outline, it is the `raw_score` instead.
+        Probability in [0, 1] that the node answers the question, comparable between searches. For
+        nodes of an outline, or retrieved without asking for an answer, it is the `raw_score`.
     raw_score : float
         Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
     text : str
@@ -184,8 +184,8 @@ class Answer:
         True if no searched text answers the question.
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names
-        and quoted words that are in no passage and in no title above one, and other words that are
-        in no node and without which the question would mean something else.
+        and quoted words that are neither in the passages nor in the titles above them, and other
+        important words that no node about the question's subject contains.
     unknown : dict of str to list of str
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.

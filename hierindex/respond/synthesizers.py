@@ -41,7 +41,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     * a paragraph, or some sentences of a long one
     * a list item, with the sentence that introduces the list
     * a table row, with the header of the table
-    * a record of a table or of JSON, or the author and the date of a document
+    * a record of a table or of JSON
+    * the author and the date of a document
 
     Short passages, except records, include neighbouring text.
 
@@ -53,9 +54,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     A question about the whole index, such as "What is this about?", is answered by an overview. It
     gives the name and the best sentences of each node, as in "Weather (50%): It rained. [1]". The
-    percentage is a share of the text, known for an outline; see `HierarchyRetriever`. Nodes of one
-    document with the same heading are joined, and large nodes get more sentences. If not all nodes
-    fit, the smallest ones are only named.
+    percentage is a share of the text, known for an outline; see `HierarchyRetriever`. In an
+    outline, large nodes get more sentences, and if not all fit, the smallest are only named. Within
+    one document, consecutive nodes with the same heading are joined.
 
     `response.metadata` has `citations`, one for each passage, as `Citation.to_json` returns it, and
     `passages`, `best`, `score`, `refused` and `missing`, as in `Answer`.
@@ -67,8 +68,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     answer_tokens : int
         Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
     min_score : float in [0, 1], optional
-        Minimum score of an answer, 0.4 by default. If no answer has it, the question is refused.
-        The score is the probability that the nodes answer the question. It depends on the
+        Minimum score of an answer, 0.4 by default; below it, the question is refused. The score is
+        the probability that the nodes answer the question. It depends on the
         question's similarity to the nearest sentence, the share of its words in a node, and whether
         the best five nodes have its numbers and names. Questions about the whole index, and
         keywords that all occur in one node, are never refused. With 0 or None, a question is

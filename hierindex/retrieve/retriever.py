@@ -122,7 +122,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, questions that
-          name documents or ask about the whole are handled as in "auto", but at this level.
+          name documents or ask about the whole are handled as in "auto", but with the nodes of this
+          level, if there are any.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional

@@ -362,11 +362,11 @@ class Snapshot:
         ------
         NotFoundError
             If no id or more than one begins with the text. With `or_document`, the message also
-            says that no document has this id, and which id is similar.
+            says that no document has this id, and names the most similar one, if any.
         """
         ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
-            near = nearest(start, self.document_ids()) if or_document else ""
+            near = nearest(start, self.document_ids()) if or_document and not ids else ""
             no = f"No document has the id {start!r}{near}. " if or_document else ""
             raise NotFoundError(
                 f"{no}{len(ids) or 'No'} nodes have an id that begins with {start!r}; "

@@ -87,7 +87,7 @@ class HierarchyStore(BasePydanticVectorStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
     chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
-    warning names the key. These keys refer to the node itself, and are combined with
+    warning names the key. The following keys refer to the node itself, and are combined with
     others only by AND:
 
     * `hierindex_id` and `hierindex_kind`

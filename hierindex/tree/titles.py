@@ -270,9 +270,11 @@ def _names(children: Sequence[Node]) -> list[str]:
 
 def _headings(node: Node) -> str:
     """Return the headings of the sections of a chunk, if it has text of several, else ""."""
-    sections = [span.section for span in node.citations]
+    sections = [span.section for span in node.citations if span.section]
     shared = len(titles_of(shared_section(sections)))
-    return listed([title for each in sections for title in titles_of(each)[shared : shared + 1]])
+    below = [title for each in sections for title in titles_of(each)[shared : shared + 1]]
+    titles = [title for title in dict.fromkeys(below) if any(map(str.isalpha, title))]
+    return listed(titles) if len(titles) > 1 else ""
 
 
 def _first_words(node: Node) -> str:

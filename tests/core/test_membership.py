@@ -20,7 +20,6 @@ from hierindex.core.membership import (
     centroids,
     from_groups,
     groups_of,
-    numeric_libraries,
     one_hot,
     one_thread,
     strongest_parent,
@@ -67,8 +66,6 @@ def test_two_at_once_leave_no_limit_behind():
 
 
 def test_it_can_be_asked_for_inside_itself():
-    """Also the first time, when libraries are looked for."""
-    numeric_libraries.cache_clear()
     before = limits()
     with one_thread(), one_thread():
         assert set(limits().values()) == {1}

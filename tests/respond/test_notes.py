@@ -11,8 +11,6 @@ import pytest
 
 from hierindex import HierarchicalIndex
 
-pytestmark = pytest.mark.slow
-
 HERE = Path(__file__).parent
 LINES = (HERE / "notes.jsonl").read_text(encoding="utf-8").splitlines()
 QUESTIONS = [json.loads(line) for line in LINES][::3]

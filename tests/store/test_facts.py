@@ -44,7 +44,7 @@ def check_facts(index: HierarchicalIndex) -> None:
     ("kind", "is_large"),
     [
         (SemanticHierarchy, True),
-        pytest.param(DocumentHierarchy, False, marks=pytest.mark.slow),
+        (DocumentHierarchy, False),
         pytest.param(RaptorHierarchy, True, marks=pytest.mark.slow),
     ],
 )

@@ -84,8 +84,9 @@ def linked(node: TextNode) -> set[str]:
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 
 
-def ids_of_trees() -> list[str]:
-    return [node.node_id for kind in HIERARCHIES for node in tree(kind)]
+def seed_and_ids_of_trees() -> tuple[int, list[str]]:
+    """The hash of a text, which differs by the seed of a process, and the ids of the trees."""
+    return hash("a"), [node.node_id for kind in HIERARCHIES for node in tree(kind)]
 
 
 def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:

@@ -94,7 +94,7 @@ def test_the_parts_of_a_document_are_its_text(client) -> None:
 
 
 def test_a_character_is_in_its_part(tmp_path) -> None:
-    texts = ["one\n\n" * 1500, "two " * 2000, "three\n" * 1500, "🧪" * 5000]
+    texts = ["one\n\n" * 1500, "two " * 2000, "three\n" * 1500, "🧪" * 10_000]
     text = "\n\n".join(texts)
     index = built({"long": text, "short": "short"}, tmp_path, DocumentHierarchy, chunk_size=3000)
     for client in client_of(index):
