@@ -117,7 +117,7 @@ class HierarchyStore(BasePydanticVectorStore):
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
-    _awaited: tuple[int, Set[str]] = PrivateAttr(default=(0, frozenset()))
+    _expected: tuple[int, Set[str]] = PrivateAttr(default=(0, frozenset()))
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class HierarchyStore(BasePydanticVectorStore):
         added = [*map(from_text_node, nodes)]
         if added:
             with self._table.writing("add", None):
-                self._table.upsert(to_table(added), alone=self._is_awaited(added))
+                self._table.upsert(to_table(added), alone=self._is_expected(added))
         if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()
             if {*roots} - {node.id for node in added}:
@@ -226,7 +226,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     def expect_tree(self, generation: int, node_ids: Set[str]) -> None:
         """Make the next `add` replace the nodes of `generation`, if it gets exactly `node_ids`."""
-        self._awaited = generation, node_ids
+        self._expected = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options
         """Delete a document's chunks and every summary derived from them.
@@ -361,8 +361,8 @@ class HierarchyStore(BasePydanticVectorStore):
             return rows[: query.hybrid_top_k or top_k]
         return nearest(scope, vector, top_k)
 
-    def _is_awaited(self, nodes: Sequence[Node]) -> bool:
-        generation, ids = self._awaited
+    def _is_expected(self, nodes: Sequence[Node]) -> bool:
+        generation, ids = self._expected
         if ids != {node.id for node in nodes}:
             return False
         if generation != self.snapshot().generation:

@@ -8,7 +8,7 @@ from records import metadata_of
 from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.errors import IndexNotFoundError, InputError, LevelError
 from hierindex.retrieve.tree import chunk_map
 
 
@@ -204,3 +204,13 @@ def test_an_index_of_one_chunk_and_of_none(tmp_path):
     assert (point["x"], point["y"], point["parent"]) == (0, 0, None)
     index.store.delete("a")
     assert found(index, 0) == {"points": [], "parents": [], "chunks": 0}
+
+
+def test_what_is_not_there_is_named(stored, tmp_path):
+    index, _ = stored[SemanticHierarchy]
+    with pytest.raises(LevelError, match="got level 99"):
+        found(index, 99)
+    with pytest.raises(InputError, match="n must be an integer of at least 1, got 0"):
+        found(index, 1, 0)
+    with pytest.raises(IndexNotFoundError):
+        found(HierarchicalIndex.open(tmp_path / "none"))
