@@ -229,7 +229,8 @@ def _check_cache(uri: str) -> Check:
 def _check_indices(snapshot: Snapshot) -> Check:
     """Check that the search indices that pay off exist and can be read."""
     found, table = Check("indices"), cast(Any, snapshot.require())
-    for column in neglected(table):
+    missing, lagging = neglected(table)
+    for column in (*missing, *lagging):
         found.add(column, "the index is missing or lacks rows")
     for index in table.list_indices():
         found.checked += 1

@@ -95,12 +95,13 @@ def keep_last(table: "Table", n: int, *, alone: bool) -> None:
     alone : bool
         See `prune`.
     """
-    for generation in list(published(table))[:-n]:
+    held = published(table)
+    for generation in [*held][:-n]:
         table.tags.delete(f"{TAG}{generation}")
     stats: Any = table.stats()
     n_fragments = stats["fragment_stats"]["num_fragments"]
     if n_fragments <= 1 + stats["num_rows"] // FRAGMENT_ROWS:
-        prune(table, alone=alone)
+        prune(table, [*held.values()][-n:][0], alone=alone)
 
 
 def renew(table: "Table") -> None:
@@ -108,15 +109,17 @@ def renew(table: "Table") -> None:
 
     LanceDB removes no version that is newer than a published one. Data files are not copied.
     """
+    new = []
     for generation, version in published(table).items():
         table.checkout(version)
         table.restore()
-        table.tags.update(f"{TAG}{generation}", table.version)
-    prune(table, alone=True)
+        new.append(table.version)
+        table.tags.update(f"{TAG}{generation}", new[-1])
+    prune(table, new[0], alone=True)
 
 
-def prune(table: "Table", *, alone: bool) -> None:
-    """Remove the versions before the oldest generation, and the files that only they need.
+def prune(table: "Table", oldest: int, *, alone: bool) -> None:
+    """Remove the versions before that of the oldest generation, and the files only they need.
 
     A failure is only logged, because the next write tries again.
 
@@ -124,10 +127,11 @@ def prune(table: "Table", *, alone: bool) -> None:
     ----------
     table : Table
         Table at its newest version.
+    oldest : int
+        The version to keep, with all later ones.
     alone : bool
         Whether no other process can be writing; then files of killed writers are removed, too.
     """
-    oldest = min(published(table).values())
     written = times(table)[oldest]
     time.sleep(2 * A_MOMENT.total_seconds())
     for slack in SLACK:

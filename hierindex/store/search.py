@@ -41,18 +41,23 @@ def maintain(table: "Table") -> None:
     because two processes maintain one table.
     """
     try:
-        for column, config in _missing(table).items():
+        missing, lagging = neglected(table)
+        for column, config in missing.items():
             table.create_index(column, config=config)
         stats: Any = table.stats()
-        if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS or _lagging(table):
+        if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS or lagging:
             table.optimize()  # joins new rows and indexes them
             table.optimize()  # joins them with those that were indexed before
     except RuntimeError as error:  # LanceDB's error for conflicting commits
         logger.info("Maintenance of the index is postponed to the next write: %s.", error)
 
 
-def _missing(table: "Table") -> dict[str, Any]:
-    """Return the configurations of missing search indices that pay off, by column."""
+def neglected(table: "Table") -> tuple[dict[str, Any], list[str]]:
+    """Return what the search indices lack.
+
+    These are the configurations of missing ones that pay off, by column, and the names of those
+    that lack too many rows.
+    """
     from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 
     wanted = {  # by column, the number of rows at which an index pays off, and its configuration
@@ -70,22 +75,13 @@ def _missing(table: "Table") -> dict[str, Any]:
         "stale": (SCALAR_ROWS, Bitmap()),
         "vector": (VECTOR_ROWS, IvfSq(distance_type="cosine")),
     }
-    n_rows = table.count_rows()
-    made = {column for index in table.list_indices() for column in index.columns}
-    return {c: config for c, (at, config) in wanted.items() if n_rows >= at and c not in made}
-
-
-def _lagging(table: "Table") -> list[str]:
-    """Return the names of the search indices that lack too many rows."""
+    n_rows, indices = table.count_rows(), table.list_indices()
+    made = {column for index in indices for column in index.columns}
+    missing = {c: config for c, (at, config) in wanted.items() if n_rows >= at and c not in made}
     least, most = UNINDEXED_ROWS
-    bearable = min(max(least, UNINDEXED_SHARE * table.count_rows()), most)
-    of = {index.name: table.index_stats(index.name) for index in table.list_indices()}
-    return [name for name, one in of.items() if one and one.num_unindexed_rows > bearable]
-
-
-def neglected(table: "Table") -> list[str]:
-    """Return the columns that need a search index, and the search indices that lack rows."""
-    return [*_missing(table), *_lagging(table)]
+    bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
+    of = {index.name: table.index_stats(index.name) for index in indices}
+    return missing, [name for name, one in of.items() if one and one.num_unindexed_rows > bearable]
 
 
 def nearest(scope: Scope, vector: list[float], n_rows: int) -> pa.Table:

@@ -299,11 +299,16 @@ class Table:
         if not (file := cache_file(self.uri)).exists():
             return
         texts, documents = set[int](), set[str]()
-        for number in self.generations():
-            with suppress(FormatError):  # of another version
-                rows = self.snapshot(number).select("text_hash", "document_hash")
-                texts.update(rows["text_hash"].to_pylist())
-                documents.update(rows["document_hash"].to_pylist())
+        table = self.connection.open()
+        assert table is not None  # it was read or written
+        with removals():
+            for version in published(table).values():
+                table.checkout(version)
+                with suppress(FormatError):  # of another version
+                    check_format(table.schema, self.uri)
+                    rows = Snapshot(self.uri, table).select("text_hash", "document_hash")
+                    texts.update(rows["text_hash"].to_pylist())
+                    documents.update(rows["document_hash"].to_pylist())
         try:
             sweep(self.uri, texts.union(map(hash_text, documents)))
         except (sqlite3.DatabaseError, OSError) as error:
@@ -334,7 +339,7 @@ class Table:
             if details_of(newest.schema).get(PURGED):
                 keep_last(newest, 1, alone=True)
             if newest.version == before:  # nothing was committed
-                prune(newest, alone=True)
+                prune(newest, min(published(newest).values()), alone=True)
             else:
                 renew(newest)
 

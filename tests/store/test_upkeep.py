@@ -66,7 +66,7 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
     def conflict(table):
         raise RuntimeError("preempted by a concurrent transaction")
 
-    monkeypatch.setattr(search, "_missing", conflict)
+    monkeypatch.setattr(search, "neglected", conflict)
     with caplog.at_level(logging.INFO, "hierindex"):
         store.add([node(0)])
     assert columns_of(store, "id") == {"id": ["0000"]}
