@@ -64,7 +64,7 @@ def without_password(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return a message suffix that suggests the most similar name, or "" if none.
+    """Return the end of a message, which names the most similar name; "" if none is similar.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Convert the first of pydantic's errors; `named` maps a field's name to the name shown."""
+        """Convert the first error of pydantic's; `named` maps a field's name to the one to show."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":
@@ -161,7 +161,7 @@ class IndexNotFoundError(NotFoundError):
 
 
 class FormatError(InputError):
-    """The index was written by another version of hierindex."""
+    """The index was written by a version of hierindex with another format."""
 
 
 class GenerationError(InputError):
@@ -175,7 +175,7 @@ class ModelError(HierindexError):
 
 
 class LimitError(HierindexError):
-    """A build has reached the token limit of its language model."""
+    """A build has reached the `token_limit` that was set for it."""
 
     exit_status = 2
 
@@ -201,7 +201,7 @@ def extra(name: str, what: str) -> Iterator[None]:
     name : str
         Name of the extra.
     what : str
-        The beginning of the error, such as "The explorer needs".
+        The beginning of the message, such as "The explorer needs".
 
     Raises
     ------

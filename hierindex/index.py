@@ -112,7 +112,7 @@ class HierarchicalIndex:
         Parameters
         ----------
         sources : str, Path or Document, or a sequence of them
-            Files and folders, see `read_documents` for the formats, or LlamaIndex documents.
+            Files and folders (see `read_documents` for the formats), or LlamaIndex documents.
         uri : str or Path
             Folder of the index, or its URI in an object store.
         hierarchy : Hierarchy, optional
@@ -120,12 +120,13 @@ class HierarchicalIndex:
         splitter : NodeParser, optional
             By default `sentence_splitter`, whose chunks fit the embedding model's window.
         chunk_size : int, optional
-            Maximum tokens of a chunk, for the default splitter only; by default the model's window.
+            Maximum number of tokens in a chunk, for the default splitter only; by default the
+            model's window.
         replace : bool
             Whether to replace an existing index even if its method, embedding model or summariser
             changes, or more than half of its documents would be removed. False by default.
         dry_run : bool
-            Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run.
+            Whether to only estimate the cost (see `BuildReport`). Only the embedding model is run.
             Its vectors are cached for the build; the index is not changed.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
@@ -141,7 +142,8 @@ class HierarchicalIndex:
         Raises
         ------
         SourceError
-            If there is nothing to index, or two documents have the same id.
+            If a source cannot be found or is the index itself, there is nothing to index, or two
+            documents have the same id.
         InputError
             If `replace` is False and the method, the embedding model or the summariser differs,
             more than half of the documents would be removed, or another version of hierindex wrote
@@ -213,7 +215,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the encoder that computes the vectors of `embed_model`; it is loaded once."""
+        """Return the model that `embed_model` wraps; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -333,8 +335,8 @@ class HierarchicalIndex:
         Parameters
         ----------
         budget : int
-            Maximum tokens of all sentences together, counted by LlamaIndex's global tokenizer;
-            1,000 by default.
+            Maximum number of tokens in all sentences together, counted by LlamaIndex's global
+            tokenizer; 1,000 by default.
         question : str, optional
             If given, text gets more weight the more similar it is to the question.
         of : str or iterable of str, optional
@@ -347,7 +349,7 @@ class HierarchicalIndex:
         -------
         list[RetrievedNode]
             In reading order. The text of a node is reduced to the selected sentences, with their
-            citations. Its score is its share of the summarised text, weighted by
+            citations. The score of a node is its share of the summarised text, weighted by
             similarity to the question if there is one.
 
         Raises
@@ -384,7 +386,7 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If `depth` is negative, or no node or more than one node matches.
+            If `depth` is negative, or `node_id` matches no node or more than one.
 
         Notes
         -----
@@ -404,8 +406,9 @@ class HierarchicalIndex:
         dict
             `generation`; the number of `documents`; `levels`, a list of dicts of `level`, `nodes`
             and `tokens`; the ids of the `roots` and their `titles`; `method`, `embed_model`, its
-            `precision`, and `summarizer`; `usage`; `stale`, the number of nodes that lost a parent
-            or a child to a deletion; and `read_in_part`, the files that were not read completely.
+            `precision`, and `summarizer`; `usage`, the language model's, as in `BuildReport`;
+            `stale`, the number of nodes that lost a parent or a child to a deletion; and
+            `read_in_part`, the files that were not read completely, as dicts.
 
         Raises
         ------
@@ -429,7 +432,7 @@ class HierarchicalIndex:
         return to_text_node(self._node(node_id))
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict of its text, title, level, kind, parents, children and citations.
+        """Return a node as a dict, with `id`, `title`, `text`, `level`, `kind` and others.
 
         `node_id` is its id, a unique prefix of it, or the id of the document that it summarises.
 
@@ -453,7 +456,7 @@ class HierarchicalIndex:
         node_id : str
             Id or unique id prefix, or the id of a document.
         context : int
-            Maximum characters before and after each passage; 300 by default.
+            Maximum number of characters before and after each passage; 300 by default.
 
         Raises
         ------
@@ -535,8 +538,8 @@ class HierarchicalIndex:
     ) -> "BaseChatEngine":
         """Return a LlamaIndex chat engine, which remembers the conversation.
 
-        In mode "condense_question", `as_query_engine` answers, and its citations are in
-        `response.sources[0].raw_output.metadata`. The other modes return no citations.
+        In mode "condense_question", the engine of `as_query_engine` answers, and its citations are
+        in `response.sources[0].raw_output.metadata`. The other modes return no citations.
 
         Parameters
         ----------
@@ -582,14 +585,14 @@ class HierarchicalIndex:
         ----------
         sources : str, Path or Document, or a sequence of them, optional
             By default all files and folders that the index was built from. A path inside one of
-            them updates only that part. If a source was moved, pass its new path. A document
-            replaces the one with its id.
+            them updates only that part. If a source was moved, pass its new path. A LlamaIndex
+            document replaces the one with the same id.
         hierarchy : Hierarchy, optional
             By default made from the settings of the index. A different one raises an error.
         llm : LLM or callable, optional
-            Required if a language model wrote the summaries: the same model.
+            The model that wrote the summaries; required if that was a language model.
         splitter : NodeParser, optional
-            Required if the index was built with a custom splitter: the same splitter.
+            The splitter that the index was built with; required if it was a custom one.
         purge : bool
             Whether to remove earlier generations, so that no file contains changed or removed
             text. By default the previous generation is kept, as after a build.
@@ -667,7 +670,8 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If a document is not in the index, or no document would remain; or as in `update`.
+            If a document is not in the index, or no document would remain. All errors of `update`
+            are possible, too.
         """
         from hierindex.jobs.sources import without
 
@@ -679,7 +683,7 @@ class HierarchicalIndex:
     def delete_ref_doc(
         self, ref_doc_id: str, delete_from_docstore: bool = False, **options: Any
     ) -> None:
-        """Delete one document; LlamaIndex's name for `delete`."""
+        """Delete one document, as `delete` does; `delete_from_docstore` has no effect."""
         self.delete(ref_doc_id, **options)
 
     def regrow(
@@ -712,7 +716,7 @@ class HierarchicalIndex:
         ------
         InputError
             If the hierarchy has another embedding model, or cannot be made from the stored
-            settings; then pass `hierarchy` or `llm`.
+            settings; then pass `hierarchy` or `llm`. Models fail as in `update`.
         """
         from hierindex.jobs.sources import without
 
@@ -731,10 +735,11 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "Iterator[BuildReport]":
-        """Update the index now and whenever files change, and yield the report of each update.
+        """Update the index, and again whenever files change; yield the report of each update.
 
-        Changes less than a quarter of a second apart are one update. Hidden files and binary data
-        are ignored, as in `update`. The models are loaded once.
+        Changes less than a quarter of a second apart are combined into one update. Hidden files and
+        binary data are ignored, as in `update`. The models are loaded once. Nothing happens before
+        the first report is asked for, and it never ends by itself.
 
         Parameters
         ----------
@@ -742,8 +747,9 @@ class HierarchicalIndex:
             As in `update`. If one disappears, updates fail until it is back.
         failed : callable, optional
             Called with the `HierindexError` when an update fails, for example because a language
-            model does not answer. The update is retried at the next change, or after 30 seconds
-            unless the token limit was reached. By default the error is raised.
+            model does not answer; only once if the next try fails in the same way. The update is
+            retried at the next change, or after 30 seconds unless the token limit was reached. By
+            default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options
             As in `update`.
 

@@ -67,8 +67,8 @@ class Span(NamedTuple):
     start, end : int
         Character offsets in the document's text as it was read; `end` is exclusive.
     page : int or None
-        Page number, from 1 (or the printed label, if only that is known and it is a number); None
-        if the document has no pages.
+        Page number, counted from 1, or the printed number if only that is known; None if neither is
+        known.
     section : str
         Titles above the passage, the outermost first, joined by " › "; "" for none.
     page_label : str
@@ -216,12 +216,12 @@ class Grounding:
         return Grounding(**counts, faults=tuple(faults))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and the list of faults as JSON values; `from_json` reverses it."""
+        """Return the fields as a dict for `json.dumps`; `from_json` restores them."""
         return {**asdict(self), "faults": [*self.faults]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
-        """Restore a grounding from `to_json`; None stays None."""
+        """Restore a `Grounding` from the dict that `to_json` returns; None stays None."""
         return None if data is None else cls(**{**data, "faults": tuple(data["faults"])})
 
 
@@ -250,8 +250,8 @@ class Node:
     level, level_max : int
         The node belongs to all levels from `level` to `level_max`; both are 0 for chunks.
     kind : str
-        "chunk", or how a summary was written: "extractive", "abstractive" or
-        "extractive_fallback".
+        "chunk", or how a summary was written: "extractive", "abstractive", or "extractive_fallback"
+        if a model failed and an extract stands in for its summary.
     title : str
         A heading or a short phrase that distinguishes the node from its siblings. The title in
         `metadata` is the document's title.
@@ -268,7 +268,7 @@ class Node:
     n_tokens : int
         Length of the embedded text in the embedding model's tokens.
     grounding : Grounding, optional
-        The check of a summary that a model wrote; None for others.
+        How many sentences of a summary that a model wrote are supported; None for other nodes.
     whole_document : str
         Id of the document whose chunks are exactly those under the node; "" if there is none, or if
         a higher node has the same chunks.
@@ -369,7 +369,10 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Title of the document, then any section and page that contain all of the node's text."""
+        """Title of the document, then any section and page that contain all of the node's text.
+
+        For a summary of several documents, their number.
+        """
         spans = self.citations
         if not (spans and self.document_title):
             return self.document_title or f"{len(self.documents):,} documents"

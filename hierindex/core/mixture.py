@@ -43,7 +43,7 @@ SAMPLE = 256  # rows per centroid, the default of faiss
 
 @dataclass(frozen=True)
 class Mixture:
-    """Settings of the clustering by Gaussian mixtures.
+    """Settings for clustering by Gaussian mixtures; a row is the vector of a node.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class Mixture:
         Dimension reduction in the first pass, over all rows; "umap" by default. With fewer than 200
         distinct rows, and in the second pass over each cluster, PCA is used.
     n_dims : int
-        Maximum dimensions after the reduction; 10 by default.
+        Maximum number of dimensions after the reduction; 10 by default.
     target_size : int, optional
         Mean number of rows per group in the second pass, at least 2; 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
-        Minimum posterior for a row to join a group in addition to its most likely one; 0.25 by
-        default. Lower values give more overlap.
+        Minimum posterior probability for a row to join a group in addition to its most likely one;
+        0.25 by default. Lower values give more overlap.
     max_parents : {1, 2, 3}
         Maximum number of groups that a row joins; 3 by default.
 

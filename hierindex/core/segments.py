@@ -29,7 +29,10 @@ class Rule(Protocol):
     """Protocol for segmentation rules: `breakpoints` chooses where to cut a document."""
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i of the document."""
+        """Return the gaps at which to cut a document of two or more rows, ascending.
+
+        Gap i, from 0 to n_rows - 2, follows row i. The caps are enforced afterwards.
+        """
         ...
 
 
@@ -127,7 +130,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -150,7 +153,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -163,7 +166,7 @@ class Gradient(Percentile):
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -182,7 +185,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -196,7 +199,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -212,13 +215,13 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
         return _below(similarity, self.threshold)
 
 
 @dataclass(frozen=True)
 class Optimal:
-    """Cut with the fewest segments of one node, then the highest similarity within segments.
+    """Cut so that the fewest segments are single chunks, and those within are most similar.
 
     Segments stay within the caps on tokens and children. Crossing a heading has a cost, so segments
     tend to end where sections end; short sections share a segment, and long ones are cut where
@@ -237,9 +240,9 @@ class Optimal:
 
     Notes
     -----
-    For n chunks, cohesion takes O(n * max_children * n_dims), and the search O(n * max_children *
-    n_segments). Documents of more than 1,024 chunks are first cut into equal
-    stretches, so the cost is linear in their length.
+    For n chunks, similarities take O(n * max_children * n_dims), and the search O(n * max_children
+    * n_segments). Documents of more than 1,024 chunks are first cut into parts of equal length, so
+    the cost is linear in their length.
     """
 
     rows: int

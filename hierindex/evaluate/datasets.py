@@ -109,13 +109,13 @@ def read_dataset(path: str | Path) -> Dataset:
     Parameters
     ----------
     path : str or Path
-        A folder of `documents.jsonl` and `questions.jsonl`, or a BEIR folder (`corpus.jsonl`,
+        A folder with `documents.jsonl` and `questions.jsonl`, or a BEIR folder (`corpus.jsonl`,
         `queries.jsonl`, `qrels/*.tsv`, of which `test.tsv` is preferred).
 
     Raises
     ------
     InputError
-        If the data are missing, incomplete or wrong.
+        If the data is missing, incomplete or wrong.
 
     Notes
     -----
@@ -128,8 +128,8 @@ def read_dataset(path: str | Path) -> Dataset:
     * `gold_titles`: a list of document ids;
     * `answer`, or a list `answers`: texts, one of which must be found word for word.
 
-    Other fields are ignored. A question with `evidence` searches only its own document, others
-    search all documents. A field `within` overrides this: a document id, or null for all.
+    Other fields are ignored. For a question with `evidence`, only its own document is searched, for
+    others all documents. A field `within` overrides this: a document id, or null for all.
 
     As in BEIR, a relevant document that is missing from the corpus counts as not found, and a
     document with the id of a query is removed from the results of that query.

@@ -181,16 +181,17 @@ def evaluate(
     data : path or Dataset, or a sequence of them
         See `read_dataset`.
     ways : sequence of str or mapping, optional
-        "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
-        vectors, by words, and by both), "collapsed" (all levels at once), "level-1", "level-2" and
-        so on; by default all of these. "answer", which must be listed explicitly, measures the
-        answers of `HierarchicalIndex.ask` without a language model. Or a mapping of names to
-        functions, see `retrieved`.
+        Names of methods: "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and
+        "hybrid" (chunks by vectors, by words, and by both), "collapsed" (all levels at once),
+        "level-1", "level-2" and so on; by default all of these. "answer", which must be listed
+        explicitly, measures the answers of `HierarchicalIndex.ask` without a language model. Or
+        functions by the names of your own methods; see `retrieved`.
     budgets : sequence of int
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
         by default.
     against : str, optional
-        Baseline of the comparison; by default "dense", or the first method other than "answer".
+        Baseline of the comparison; by default "dense", or if that is not compared, the first method
+        other than "answer".
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
@@ -199,13 +200,13 @@ def evaluate(
     embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
-        Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
+        Maximum number of tokens in a chunk; by default as in `HierarchicalIndex.build`.
     measures : callable, optional
-        A function of further measures, `measures(question, passages, budget)`. It returns a dict of
-        values by (name, budget). It is called for each token budget, with the passages that fit.
-        If a question has gold passages or documents, it is also called for each ranking of ten
-        passages, with budget None. It is not called for answers. With it, questions without gold
-        are also used.
+        A function `measures(question, passages, budget)` that computes further measures. It returns
+        a dict of values by (name, budget). It is called for each token budget, with the passages
+        that fit. If a question has gold passages or documents, it is also called for each ranking
+        of ten passages, with budget None. It is not called for answers. If it is given, questions
+        without gold are used, too.
     progress : Progress
 
     Returns
@@ -215,24 +216,24 @@ def evaluate(
     Raises
     ------
     InputError
-        If data are missing, incomplete or without gold, two data sets have the same name, a method
+        If data is missing, incomplete or without gold, two data sets have the same name, a method
         does not exist, or a number is out of range.
 
     Notes
     -----
     `coverage` is the number of gold characters returned, divided by the most that could fit the
-    token budget; `documents` is the share of gold documents; `answer` is the
-    share of questions whose gold answer occurs verbatim. `hit@1`, `hit@5` and `MRR@10` are measured
-    on rankings of ten passages, where a relevant passage is from a gold document, or contains at
-    least 41 characters or half of a gold passage.
+    token budget; `documents` is the share of gold documents; `answer` is the share of questions
+    whose gold answer occurs word for word, whatever its case and punctuation. `hit@1`, `hit@5` and
+    `MRR@10` are measured on rankings of ten passages. A passage is relevant if it is from a gold
+    document, or contains at least 41 characters, or at least half, of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
     of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
     answers that say that nothing answers the question.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
-    so that refusals, which may be right for them, are counted apart. A function in `ways` may also
-    return an `Answer`; one named "answer" also gets questions without gold.
+    so that refusals, which may be right for them, are counted separately. A function in `ways` may
+    also return an `Answer`; one named "answer" also gets questions without gold.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

@@ -118,7 +118,7 @@ class HierarchyDocumentRetriever(BaseRetriever):
 
 
 def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> HierarchyDocumentRetriever:
-    """Return a LangChain retriever, sync and async.
+    """Return a LangChain retriever with sync and async methods.
 
     Parameters
     ----------

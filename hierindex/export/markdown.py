@@ -115,15 +115,15 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
     strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written; `generated` in the front matter has the time of that change and the
-    version of hierindex. Files that no longer belong to the tree are removed.
+    changed are written; `generated` in the front matter has the time of that change and the version
+    of hierindex. Files that no longer belong to the tree are removed.
 
     Parameters
     ----------
     index : HierarchicalIndex
     folder : str or Path
         Folder to write to; missing folders are created. Its ``.hierindex.json`` holds the digest
-        and the document of each file, so that files keep their names when titles change.
+        and the document id of each file, so that files keep their names when titles change.
     force : bool
         Whether to overwrite exported files that were edited later; by default they are kept.
         Files that were not written by an export are never touched.
@@ -137,7 +137,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If the index is missing or empty, a link in the folder leads outside, its
+        If the index is missing or empty, a symbolic link in the folder points out of it, its
         ``.hierindex.json`` is damaged, or the folder cannot be written.
     """
     with writing(folder):

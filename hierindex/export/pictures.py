@@ -217,8 +217,8 @@ def plot_map(
         Level of the parents that colour the points; the 8 with the most points get a colour. By
         default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
-        Maximum number of points; at most 2,000, the default. If there are more chunks, a sample is
-        drawn.
+        Maximum number of points; 2,000 by default, and never more. If there are more chunks, a
+        sample is drawn.
 
     Returns
     -------
@@ -227,13 +227,13 @@ def plot_map(
     Raises
     ------
     InputError
-        If the index is empty, `max_chunks` is not positive, or Plotly is not installed.
+        If the index is missing or empty, `max_chunks` is not positive, or Plotly is not installed.
     LevelError
         If the tree lacks the level.
 
     Notes
     -----
-    `hierindex.retrieve.tree.chunk_map` places the points. The first map after an update takes
+    `hierindex.retrieve.tree.chunk_map` places the points. The first map after an update takes some
     seconds.
     """
     with extra("plot", "Figures need"):

@@ -73,7 +73,8 @@ def to_html(
 ) -> Report:
     """Write the tree as one HTML file, to read, print, and explore offline.
 
-    It begins with an overview of the index, then answers and an outline, each with its sources.
+    It begins with an overview of the index and the answers, both with their sources; an outline
+    follows.
 
     Parameters
     ----------

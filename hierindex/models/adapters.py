@@ -83,7 +83,7 @@ class OpenVinoEmbedding(BatchEmbedding):
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens that the model reads, special ones included."""
+        """Maximum number of tokens that the model reads, special ones included."""
         return self.encoder.max_length
 
     @property

@@ -232,13 +232,13 @@ class Embedder:
 
     @cached_property
     def window(self) -> int | None:
-        """Maximum tokens that the model reads, special ones included; None if unknown."""
+        """Maximum number of tokens that the model reads, special ones included; None if unknown."""
         window = getattr(self.embed_model, "max_length", None)
         return int(window) if window else None
 
     @property
     def room(self) -> int:
-        """Maximum tokens of a text, without special ones; `sys.maxsize` if it is unknown."""
+        """Maximum number of tokens in a text, without special ones; `sys.maxsize` if unknown."""
         return sys.maxsize if self.window is None else self.window - self.n_special_tokens
 
     @cached_property

@@ -92,8 +92,8 @@ def load_llm(
     timeout : float
         Seconds per request.
     completion_tokens : int, optional
-        Maximum tokens of an answer, reasoning included; by default the caller chooses. The model's
-        window is taken to be at least twice as large.
+        Maximum number of tokens in an answer, reasoning included; by default the caller chooses.
+        The model's window is taken to be at least twice as large.
 
     Returns
     -------
@@ -154,7 +154,7 @@ class TokenLimit:
     spent : int
         Tokens that are already spent.
     completion_tokens : int
-        Maximum tokens of an answer.
+        Maximum number of tokens in an answer.
     """
 
     def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:

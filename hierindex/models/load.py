@@ -53,12 +53,13 @@ def load_embed_model(
     ----------
     name : str
     device : str, optional
-        The device, as torch names it; by default the accelerator that torch finds, else "cpu".
+        Name of a torch device, such as "cuda:0"; by default an accelerator if there is one, else
+        "cpu".
     precision : {"bfloat16", "float32"}
         Precision of matrix products on a CPU, "bfloat16" by default, which takes about half the
         time of float32. float32 is used instead if the processor has no bfloat16 instructions, or
-        if test vectors differ too much (cosine below 0.999). An index may be queried in either
-        precision.
+        if the vectors of test texts then differ too much from float32 (cosine below 0.999). An
+        index may be queried in either precision.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def load_embed_model(
     Raises
     ------
     InputError
-        If there is no such precision, or the extra for "multilingual" is not installed.
+        If `precision` has another value, or the extra for "multilingual" is not installed.
     ModelError
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.
@@ -112,7 +113,7 @@ def load_encoder(
 def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
     """Load a sentence-transformers cross-encoder by its name on the hub, or from a folder.
 
-    It always runs on a CPU, on OpenVINO if it can be exported; see `load_embed_model`.
+    It always runs on the CPU: with OpenVINO if it can be exported, else with torch.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
     Raises
     ------
     InputError
-        If there is no such precision.
+        If `precision` has another value.
     ModelError
         If the model is neither a local folder nor available from the hub, or is not a sequence
         classification model with one label.

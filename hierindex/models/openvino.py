@@ -201,7 +201,7 @@ class OpenVinoEncoder(Exported):
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens that the model reads, special ones included."""
+        """Maximum number of tokens that the model reads, special ones included."""
         return self.card.window
 
     @property

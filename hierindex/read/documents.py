@@ -145,8 +145,9 @@ def read_documents(
     Parameters
     ----------
     *sources : str or Path
-        Folders are read recursively, except hidden files, hidden folders and LanceDB tables. Links
-        to folders are not followed. A file that is reached by several links is read once.
+        Folders are read recursively, without hidden files and folders, backups ("~") and LanceDB
+        tables. Links to folders are not followed. A file that is reached by several links is read
+        once.
     progress : Progress, optional
         Called after each file.
     memory : Readings, optional
@@ -155,15 +156,16 @@ def read_documents(
     Returns
     -------
     documents : list[Document]
-        In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with invalid UTF-8 bytes escaped. Each e-mail of a
-        mailbox and each readable attachment is a document of its own, with the id "file id#name".
+        In the order of the sources, and of the paths in each. The id of a document is the path of
+        its file relative to the source, or the file's name if the source is a file, with invalid
+        UTF-8 bytes escaped. Each e-mail of a mailbox and each readable attachment is a document of
+        its own, with the id "file id#name".
 
-        The metadata are `file_name` (for an attachment, its own name), `file_path`, `folder`,
+        The metadata has `file_name` (for an attachment, its own name), `file_path`, `folder`,
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
         PDF, books and office files; `from`, `to`, `cc` and `date` of e-mails; `headings`, a list of
-        [level, title, character offset], for HTML also an anchor; and `left_out`, short notes on
-        parts that were not read.
+        [level, title, character offset], in HTML with an anchor as the fourth item; and `left_out`,
+        short notes on parts that were not read.
     skipped : list[Skipped]
         Files that cannot be read as text, and links to files already read.
 
@@ -209,9 +211,9 @@ def each_file(
 
 
 class FileReader(BaseReader):
-    """A LlamaIndex reader that reads a file into its documents, like `read_documents`.
+    """A LlamaIndex reader that reads a file into documents, like `read_documents`.
 
-    Use as `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
+    Use it as in `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
     """
 
     def load_data(
@@ -226,7 +228,7 @@ class FileReader(BaseReader):
         ----------
         file : str or Path
         extra_info : Mapping, optional
-            Metadata to add; the file's own metadata take precedence.
+            Metadata to add; the file's own metadata takes precedence.
         fs : fsspec.AbstractFileSystem, optional
             File system of the file; local by default.
 

@@ -311,8 +311,8 @@ def sentence_splitter(
     embed_model : BaseEmbedding or callable, optional
         Model whose tokenizer counts tokens; the bundled model by default.
     chunk_size : int, optional
-        Maximum tokens of a chunk, embedded metadata included. By default as many as fit the model's
-        window with its special tokens, or 256 if the window is unknown.
+        Maximum number of tokens in a chunk, embedded metadata included. By default as many as fit
+        the model's window together with its special tokens, or 256 if the window is unknown.
 
     Returns
     -------

@@ -35,7 +35,7 @@ class Citation:
     node : str
         In a language model's answer, the id of the passage's node.
     quote : str
-        The text from `start` to `end`, verbatim; "" if the node was rewritten by a model.
+        The text from `start` to `end`, verbatim; "" if a model wrote the node's text.
     supported : bool, optional
         Whether the cited text supports the sentence of the answer; None if this was not checked.
     by : {"model", "hierindex"}, optional
@@ -61,12 +61,12 @@ class Citation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Restore a citation from `to_json`, for example from a response's metadata."""
+        """Restore a citation from the dict that `to_json` returns, as in a response's metadata."""
         also = tuple(map(Citation.from_json, data.get("also", ())))
         return cls(**{**data, "section": tuple(data.get("section", ())), "also": also})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that are not empty, as plain values.
+        """Return the fields that are not empty as a dict for `json.dumps`.
 
         >>> Citation("a.md", 3, 9, section=("Results",), quote="It ran").to_json()
         {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results'], 'quote': 'It ran'}
@@ -95,10 +95,10 @@ class Source:
         Probability in [0, 1] that the node answers the question, comparable between searches. For
         nodes of an outline, or retrieved without asking for an answer, it is the `raw_score`.
     raw_score : float
-        Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
+        Score of the search. Its meaning depends on the options; see `HierarchyRetriever`.
     text : str
     citations : list of Citation
-        The node's sources in documents, each with its `quote` if the node's text is verbatim.
+        The node's sources in documents, each with its `quote` if that part of the text is verbatim.
     path : list of str
         Ids of the ancestors, starting with the strongest parent.
     """
@@ -143,7 +143,7 @@ class Passage:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Restore a passage from `to_json`."""
+        """Restore a passage from the dict that `to_json` returns."""
         return cls(**{**data, "citation": Citation.from_json(data["citation"])})
 
     def to_json(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Answer:
     answer : str
         The text, with "[n]" for `citations[n - 1]`.
     answer_kind : {"extractive", "llm"}
-        Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
+        Whether the answer quotes passages (see `ExtractiveSynthesizer`) or was written by an LLM.
     citations : list of Citation
         One for each "[n]". In an LLM's answer, it quotes the passage's sentence that is most
         similar to the citing sentence; `supported` says whether the two are similar enough
@@ -190,7 +190,8 @@ class Answer:
         For extractive answers: file names in the question that match no document and occur in no
         passage, each with the ids of documents with similar names.
     listing : Listing, optional
-        For "which documents" and "how many" questions: the documents with the question's words.
+        For "which documents" and "how many" questions: the documents that contain the question's
+        words.
     cut_off : True, optional
         True if the model reached its token limit, so that the answer is incomplete, else None.
     unsupported : list of str

@@ -91,7 +91,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     embedder : Embedder
         The model that embeds the question and the units.
     budget : Budget
-        Maximum tokens of all passages together.
+        Maximum number of tokens in all passages together.
     """
     question, nodes = retrieved.question, [node for node, _ in retrieved.found]
     units = units_of(nodes)

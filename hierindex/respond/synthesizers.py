@@ -53,10 +53,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     question. Passages that score much lower than the best, or repeat a fact, are left out.
 
     A question about the whole index, such as "What is this about?", is answered by an overview. It
-    gives the name and the best sentences of each node, as in "Weather (50%): It rained. [1]". The
-    percentage is a share of the text, known for an outline; see `HierarchyRetriever`. In an
-    outline, large nodes get more sentences, and if not all fit, the smallest are only named. Within
-    one document, consecutive nodes with the same heading are joined.
+    gives the title and the best sentences of each node, as in "Weather (50%): It rained. [1]". The
+    percentage is the node's share of the text. It is given if the nodes are an outline, see
+    `HierarchyRetriever`. Then large nodes get more sentences, and if not all nodes fit, only the
+    titles of the smallest are given. Within one document, consecutive nodes with the same heading
+    are joined.
 
     `response.metadata` has `citations`, one for each passage, as `Citation.to_json` returns it, and
     `passages`, `best`, `score`, `refused` and `missing`, as in `Answer`.
@@ -66,14 +67,15 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     embed_model : BaseEmbedding or callable
         Embeds the question and the sentences.
     answer_tokens : int
-        Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
+        Maximum number of tokens in an answer, counted by the tokenizer of `embed_model`; 500 by
+        default.
     min_score : float in [0, 1], optional
         Minimum score of an answer, 0.4 by default; below it, the question is refused. The score is
-        the probability that the nodes answer the question. It depends on the
-        question's similarity to the nearest sentence, the share of its words in a node, and whether
-        the best five nodes have its numbers and names. Questions about the whole index, and
-        keywords that all occur in one node, are never refused. With 0 or None, a question is
-        refused only if it has no words to search for, or the nodes have no text.
+        the probability that the nodes answer the question. It depends on the question's similarity
+        to the nearest sentence, the share of its words in a node, and whether the best five nodes
+        contain its numbers and names. Questions about the whole index, and keywords that all occur
+        in one node, are never refused. With 0 or None, a question is refused only if it has no
+        words to search for, or the nodes have no text.
 
     Raises
     ------

@@ -48,7 +48,7 @@ def outline(
     search : Search
         The question; nodes must pass its filters.
     budget : int
-        Maximum tokens of all sentences together.
+        Maximum number of tokens in all sentences together.
     of : sequence of str, optional
         Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Only nodes with text
         of these documents alone, these nodes, and nodes under them are used. By default the whole

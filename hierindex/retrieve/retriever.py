@@ -122,20 +122,22 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, questions that
-          name documents or ask about the whole are handled as in "auto", but with the nodes of this
-          level, if there are any.
+          name documents or ask about the whole index are handled as in "auto", but with the nodes
+          of this level, if there are any.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
         Levels to search: a number (0 is the chunks), "chunks", "top" for the highest level,
         "documents" for the summary of each document, or "sections" for the highest node of each
         section; see Notes. In mode "level", numbers, "chunks" and "top" can be combined in a
-        sequence. A node that was promoted to a higher level belongs to both.
+        sequence. A node that is not grouped with others passes unchanged to the next level, and
+        belongs to both.
     top_k : int, optional
         Maximum number of results; 10 by default, 20 for an outline.
     token_budget : int, optional
-        Maximum tokens of all results together, which are added best first; 2,000 by default. None
-        for no limit, but still 2,000 for an outline. Counted by LlamaIndex's global tokenizer.
+        Maximum number of tokens in all results together, which are added best first; 2,000 by
+        default. None for no limit, but still 2,000 for an outline. Counted by LlamaIndex's global
+        tokenizer.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.
@@ -144,9 +146,9 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "hybrid" by vectors and words, "text" by words (BM25), or
-        "context" as "hybrid" plus neighbours in reading order (one level only). By default
-        "context" in mode "auto", otherwise "dense". The first three are the modes `default`,
-        `hybrid` and `text_search` of `HierarchyStore`.
+        "context", which is "hybrid" with the scores of neighbours in reading order added (one level
+        only). By default "context" in mode "auto", otherwise "dense". The first three are the modes
+        `default`, `hybrid` and `text_search` of `HierarchyStore`.
     beam : int, optional
         With mode "traversal": number of nodes kept at each step; by default `top_k`, or 10.
     n_documents : int, optional
@@ -179,8 +181,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     document; it may be a chunk. Level "sections" has the highest nodes that lie within one section
     or subsection, and the chunks that none of them covers. A document's title is not a section.
 
-    What a score means, and so the cutoff for LlamaIndex's `SimilarityPostprocessor`, depends on the
-    search:
+    What a score means depends on the search, and so does a cutoff for LlamaIndex's
+    `SimilarityPostprocessor`:
 
     =================  ======================================================
     by "dense"         cosine similarity

@@ -121,7 +121,7 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
     node : Node
         A node of this snapshot.
     context : int
-        Maximum characters before and after each passage.
+        Maximum number of characters before and after each passage.
 
     Raises
     ------

@@ -62,14 +62,15 @@ class RayEngine:
     ----------
     address : str, optional
         `host:port` of the cluster's head node. By default the cluster of `RAY_ADDRESS` or of `ray
-        start` on this machine; if there is none, a cluster on this machine, only for this build.
+        start` on this machine; if there is none, one is started on this machine for this build.
     workers : int, optional
         Number of actors. By default one per GPU, or without GPUs one per two CPUs.
 
     Raises
     ------
     InputError
-        If `workers` is below 1; while building, if a splitter is passed.
+        If `workers` is below 1; while building, if Ray is not installed, the cluster cannot be
+        reached, or a splitter is passed.
     """
 
     address: str | None = None

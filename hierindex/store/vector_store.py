@@ -61,6 +61,8 @@ class HierarchyStore(BasePydanticVectorStore):
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
+    stores_text, is_embedding_query : bool
+        Read by LlamaIndex; leave both True.
 
     Raises
     ------
@@ -78,7 +80,7 @@ class HierarchyStore(BasePydanticVectorStore):
     * `hybrid`: reciprocal rank fusion of these two, in [0, 1]; `alpha` is 0.5 by default:
       `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`.
     * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
-      `1 - mmr_threshold` times the highest cosine similarity to a result chosen before.
+      `1 - mmr_threshold` times the highest cosine similarity to a result that was chosen before it.
 
     Results are ordered by score. Tables of up to 20,000 rows are searched exhaustively; in larger
     ones, a search index picks candidates, which are scored exactly. A filtered query returns all
@@ -87,8 +89,8 @@ class HierarchyStore(BasePydanticVectorStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
     chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
-    warning names the key. The following keys refer to the node itself, and are combined with
-    others only by AND:
+    warning names the key. The following keys refer to the node itself, and can be combined with
+    other keys only by AND:
 
     * `hierindex_id` and `hierindex_kind`
     * `hierindex_level` and `hierindex_level_max`: the node belongs to every level between them
@@ -106,8 +108,8 @@ class HierarchyStore(BasePydanticVectorStore):
     documents. To add them to the existing tree, pass this store to the hierarchy as `store=`.
 
     One process writes at a time. In a folder, a lock ensures this: writes wait up to a minute for
-    another writer. In an object store, if two processes write at once, the
-    second fails. Async methods run the sync ones in a thread.
+    another writer. In an object store, if two processes write at once, the second fails. Async
+    methods run the sync ones in a thread.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -175,9 +177,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def generations(self) -> list[dict[str, Any]]:
         """Return the generations that are kept, the oldest first.
 
-        Each is a dict of its number (`generation`), the `time` of its publication, the counts of
-        `documents`, `levels` and `nodes`, the kind of write (`what`, such as "build"), and counts
-        of `changes`.
+        Each is a dict of its number (`generation`), the `time` of its publication (ISO 8601, UTC),
+        the counts of `documents`, `levels` and `nodes`, the kind of write (`what`, such as
+        "build"), and `changes`, a dict of counts by kind of change.
         """
         return self._table.history()
 
@@ -303,7 +305,7 @@ class HierarchyStore(BasePydanticVectorStore):
             `similarity_top_k` nodes by vectors (at least 50 if `hybrid_top_k` is not given) and
             `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
         **kwargs
-            `partial_summaries`, see the class; for mode `mmr`, `mmr_prefetch_k`, the number of
+            `partial_summaries` (see the class); for mode `mmr`, `mmr_prefetch_k`, the number of
             candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per
             result.
 
@@ -311,7 +313,8 @@ class HierarchyStore(BasePydanticVectorStore):
         ------
         InputError
             If the mode is not supported, a number is out of range, the embedding or text that the
-            mode needs is missing, or the embedding is not finite or has the wrong dimension.
+            mode needs is missing, or the embedding has the wrong dimension, is all zero, or
+            contains NaN or infinity.
         """
         _check_query(query)
         rows = self._found(query, **kwargs)

@@ -54,7 +54,7 @@ class BertExtractor:
         return {"bert": self.model_name}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Return at least one sentence of each group, in reading order."""
+        """Return at least one sentence of each group, within the budget and in reading order."""
         return [
             self._extract(informative(group)[0], budget.without(names_of(group)))
             for group in groups

@@ -295,7 +295,7 @@ class Extractor(Protocol):
         """Return the settings that determine which sentences are chosen."""
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Return at least one sentence of each group, in reading order."""
+        """Return at least one sentence of each group, within the budget and in reading order."""
 
 
 class SalientSentences:
@@ -318,7 +318,7 @@ class SalientSentences:
     Raises
     ------
     InputError
-        If `by` is another value.
+        If `by` has another value.
     """
 
     def __init__(self, by: Literal["topics", "lexrank"] = "topics") -> None:
@@ -330,7 +330,7 @@ class SalientSentences:
         return {"method": self.by, "redundancy": REDUNDANCY}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Return at least one sentence of each group, in reading order."""
+        """Return at least one sentence of each group, within the budget and in reading order."""
         return [self._extract(group, budget.without(names_of(group))) for group in groups]
 
     def _extract(self, group: Group, budget: Budget) -> list[Sentence]:
@@ -356,7 +356,7 @@ class SalientSentences:
         return [pool[i] for i in chosen]
 
     def ranked(self, group: Group) -> dict[int, list[Sentence]]:
-        """Return the sentences by child (`Sentence.child`), informative and complete ones first."""
+        """Return the informative sentences of each child (`Sentence.child`), the best first."""
         pool, weights = informative(group)
         spoken = _spoken(pool)
         alone = [_alone(sentence, sentence.document in spoken) for sentence in pool]

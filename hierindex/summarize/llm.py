@@ -106,8 +106,9 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM or callable
-        Any LlamaIndex model, or a function of the prompt. Unless the model already has an API
-        client, a copy with retries off is used, so that `llm_calls` counts every request.
+        Any LlamaIndex model, or a function of the prompt. A copy without the model's own retries is
+        used, so that `llm_calls` counts every request; an API client that already exists keeps
+        them.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -119,8 +120,8 @@ class LLMRewriter:
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.
     token_limit : int, optional
-        Maximum tokens of a build, prompts and answers together; no limit by default. A request
-        that might exceed it is not sent.
+        Maximum number of tokens that a build may use, prompts and answers together; no limit by
+        default. A request that might exceed it is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
 
@@ -176,7 +177,7 @@ class LLMRewriter:
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Return the model's own token limit if it has one, else one with room for reasoning."""
+        """Return the model's own `max_tokens` if set, else a limit with room for reasoning."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:
@@ -192,7 +193,7 @@ class LLMRewriter:
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
+        """Return one rewrite for each text, in order; prompts ask for at most `max_tokens`."""
         resources, tokens = resources or Resources(), None
         usage = resources.usage
         if self.token_limit is not None:
@@ -205,7 +206,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Rewrite claims: each is a sentence, what is wrong with it, and its nearest sources."""
+        """Rewrite claims: each a sentence, what is wrong with it, and the most similar sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [
@@ -215,7 +216,7 @@ class LLMRewriter:
         return correction.rewrite(texts, max_tokens=CORRECTED, resources=resources)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
-        """Return {"max_tokens": n}, or {} if the model does not support it."""
+        """Return {"max_tokens": n} for a request, or {} if the model has no such option."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}

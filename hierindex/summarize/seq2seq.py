@@ -19,7 +19,7 @@ ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers w
 
 
 class Seq2SeqRewriter:
-    """A rewriter that uses transformers' `AutoModelForSeq2SeqLM`, in batches of similar length.
+    """A rewriter that uses transformers' `AutoModelForSeq2SeqLM`, on similarly long texts at once.
 
     A text that exceeds the model's window is summarised in parts, and the summaries of the parts
     are summarised again until they fit; nothing is truncated. If the model's configuration has a

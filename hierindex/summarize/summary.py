@@ -89,7 +89,7 @@ CountTokens = Callable[[Sequence[str]], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Budget:
-    """Maximum number of tokens of a summary.
+    """Maximum number of tokens in a summary.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Return the token counts of sentences, (n_sentences,), with the space before each.
+        """Return the number of tokens of each sentence with a space before it, (n_sentences,).
 
         A sentence longer than half of the budget may end up alone, with no space before it. So its
         cost is the higher of the counts with and without the space.
@@ -115,9 +115,9 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end until the rest fits, with the `names` of children before it.
+        """Drop sentences from the end until the rest fits together with the `names` of children.
 
-        The first sentence always stays.
+        The first sentence is always kept.
         """
         kept = list(sentences)
         while kept[1:] and not self.fits(joined(kept, names)[0]):
@@ -136,7 +136,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of `names`, or itself if that is under a quarter."""
+        """Return the budget less the tokens of `names`; all of it if under a quarter remains."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -152,7 +152,8 @@ class Resources:
     completions : Texts
         Cache of a model's completions.
     embed : callable, optional
-        Returns (n_texts, n_dims) unit vectors of the tree's embedding model; None if unavailable.
+        Maps a sequence of texts to unit vectors of the tree's embedding model, (n_texts, n_dims);
+        None if there is no model.
     usage : Usage
         Cost of the build so far; a summariser adds to it.
     n_unanswered : int
@@ -178,7 +179,7 @@ class Summary:
     kind : {"extractive", "abstractive", "extractive_fallback"}
     usage : Usage
     grounding : Grounding, optional
-        The check of the sentences that a model wrote.
+        How many sentences that a model wrote are supported; None for an extract.
     title : str
         The title that a language model wrote, or "".
     completions : tuple of str

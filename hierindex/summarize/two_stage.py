@@ -40,9 +40,9 @@ class Rewrite:
     reason : str or None
         Why the model failed.
     title : str
-        "" if the model was not asked for a title.
+        The title that the model wrote, or "".
     key : str
-        Cache key of the completion; "" if the text combines several completions.
+        Cache key of the completion; "" if there is none.
     """
 
     text: str | None
@@ -207,8 +207,8 @@ class TwoStageSummarizer:
     extractor : Extractor, optional
         `SalientSentences` by default.
     extract_tokens : int, optional
-        Maximum tokens of an extract, 900 by default; if None, the model gets all sentences of
-        a group.
+        Maximum number of tokens in an extract, 900 by default; if None, the model gets all
+        sentences of a group.
     strict : bool
         Whether a failed rewrite raises SummaryError. By default an extract is used instead, with
         kind "extractive_fallback" and a `FallbackWarning`.
@@ -226,7 +226,7 @@ class TwoStageSummarizer:
 
     Notes
     -----
-    Outside of a hierarchy there is no embedding model, and similarity is not judged.
+    Called without `resources`, a summariser has no embedding model, and similarity is not checked.
     """
 
     def __init__(

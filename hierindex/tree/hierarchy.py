@@ -82,7 +82,8 @@ class Hierarchy(TransformComponent):
         Vector of a parent: the embedding of its text ("text", the default), or the mean of its
         children's vectors.
     summary_tokens : int
-        Maximum tokens of a summary, counted by the embedding model's tokenizer; 200 by default.
+        Maximum number of tokens in a summary, counted by the embedding model's tokenizer; 200 by
+        default.
     max_tokens : int
         Maximum sum of the tokens of a group's children; 3,500 by default.
     max_children : int
@@ -425,7 +426,7 @@ class RaptorHierarchy(Hierarchy):
 
 
 class DocumentHierarchy(Hierarchy):
-    """A hierarchy with one summary per document, whatever its length.
+    """A hierarchy with one summary per document, however long the document is.
 
     See `Hierarchy` for the other parameters.
 
