@@ -64,7 +64,7 @@ def without_password(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return the end of a message, which names the most similar name; "" if none is similar.
+    """Return the end of a message that suggests the most similar name; "" if none is similar.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Convert the first error of pydantic's; `named` maps a field's name to the one to show."""
+        """Convert pydantic's first error; `named` maps a field's name to the name to show."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":
@@ -189,7 +189,7 @@ class WindowWarning(UserWarning):
 
 
 class FallbackWarning(UserWarning):
-    """A summary could not be rewritten, so its extract is used instead."""
+    """A model failed to write a summary, so an extract is used instead."""
 
 
 @contextmanager

@@ -123,8 +123,9 @@ class HierarchicalIndex:
             Maximum number of tokens in a chunk, for the default splitter only; by default the
             model's window.
         replace : bool
-            Whether to replace an existing index even if its method, embedding model or summariser
-            changes, or more than half of its documents would be removed. False by default.
+            Whether to replace an existing index even if its kind of hierarchy, embedding model or
+            summariser changes, or more than half of its documents would be removed. False by
+            default.
         dry_run : bool
             Whether to only estimate the cost (see `BuildReport`). Only the embedding model is run.
             Its vectors are cached for the build; the index is not changed.
@@ -145,9 +146,9 @@ class HierarchicalIndex:
             If a source cannot be found or is the index itself, there is nothing to index, or two
             documents have the same id.
         InputError
-            If `replace` is False and the method, the embedding model or the summariser differs,
-            more than half of the documents would be removed, or another version of hierindex wrote
-            the index.
+            If `replace` is False and the kind of hierarchy, the embedding model or the summariser
+            differs, more than half of the documents would be removed, or another version of
+            hierindex wrote the index.
         ModelError, SummaryError, LimitError
             If a model fails, or the token limit is reached; the index is unchanged.
         """
@@ -405,10 +406,11 @@ class HierarchicalIndex:
         -------
         dict
             `generation`; the number of `documents`; `levels`, a list of dicts of `level`, `nodes`
-            and `tokens`; the ids of the `roots` and their `titles`; `method`, `embed_model`, its
-            `precision`, and `summarizer`; `usage`, the language model's, as in `BuildReport`;
-            `stale`, the number of nodes that lost a parent or a child to a deletion; and
-            `read_in_part`, the files that were not read completely, as dicts.
+            and `tokens`; the ids of the `roots` and their `titles`; `method` ("semantic", "raptor"
+            or "document"), `embed_model`, its `precision`, and `summarizer`; `usage` of the
+            language model, as in `BuildReport`; `stale`, the number of nodes that lost a parent or
+            a child to a deletion; and `read_in_part`, the files that were not read completely, as
+            dicts.
 
         Raises
         ------
@@ -432,7 +434,7 @@ class HierarchicalIndex:
         return to_text_node(self._node(node_id))
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict, with `id`, `title`, `text`, `level`, `kind` and others.
+        """Return a node as a dict with `id`, `title`, `text`, `level`, `kind` and other fields.
 
         `node_id` is its id, a unique prefix of it, or the id of the document that it summarises.
 
@@ -594,8 +596,8 @@ class HierarchicalIndex:
         splitter : NodeParser, optional
             The splitter that the index was built with; required if it was a custom one.
         purge : bool
-            Whether to remove earlier generations, so that no file contains changed or removed
-            text. By default the previous generation is kept, as after a build.
+            Whether to remove earlier generations, so that no file of the index contains replaced or
+            removed text. By default the previous generation is kept, as after a build.
         dry_run : bool
             Whether to only estimate the cost, as in `build`.
         progress : Progress, optional
@@ -716,7 +718,7 @@ class HierarchicalIndex:
         ------
         InputError
             If the hierarchy has another embedding model, or cannot be made from the stored
-            settings; then pass `hierarchy` or `llm`. Models fail as in `update`.
+            settings; then pass `hierarchy` or `llm`. Errors of models are those of `update`.
         """
         from hierindex.jobs.sources import without
 
@@ -738,8 +740,8 @@ class HierarchicalIndex:
         """Update the index, and again whenever files change; yield the report of each update.
 
         Changes less than a quarter of a second apart are combined into one update. Hidden files and
-        binary data are ignored, as in `update`. The models are loaded once. Nothing happens before
-        the first report is asked for, and it never ends by itself.
+        binary data are ignored, as in `update`. The models are loaded once. The first update runs
+        when the first report is requested. The iterator never ends by itself.
 
         Parameters
         ----------

@@ -248,7 +248,7 @@ class Node:
     metadata : dict
         The user's metadata: JSON values by key.
     level, level_max : int
-        The node belongs to all levels from `level` to `level_max`; both are 0 for chunks.
+        The node belongs to all levels from `level` to `level_max`; `level` is 0 for chunks.
     kind : str
         "chunk", or how a summary was written: "extractive", "abstractive", or "extractive_fallback"
         if a model failed and an extract stands in for its summary.

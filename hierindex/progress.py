@@ -11,7 +11,7 @@ class Progress(Protocol):
     """Protocol for progress callbacks: `progress(stage, done, total, cost="")`.
 
     `stage` is a name; `done` and `total` are numbers of steps. If a language model is used,
-    `cost` may be a string such as the tokens spent so far.
+    `cost` may be its usage so far, such as "12 calls, 3,456 tokens".
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:

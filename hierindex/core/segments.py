@@ -31,7 +31,8 @@ class Rule(Protocol):
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps at which to cut a document of two or more rows, ascending.
 
-        Gap i, from 0 to n_rows - 2, follows row i. The caps are enforced afterwards.
+        Gap i, from 0 to n_rows - 2, follows row i. The rows are nodes of one level, with unit
+        vectors `rows.X`, (n_rows, n_dims). The caps are enforced afterwards.
         """
         ...
 
@@ -130,7 +131,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -153,7 +154,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -166,7 +167,7 @@ class Gradient(Percentile):
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -185,7 +186,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -199,7 +200,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -215,17 +216,17 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, ascending; `similarity[i]` is that of gap i."""
+        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
         return _below(similarity, self.threshold)
 
 
 @dataclass(frozen=True)
 class Optimal:
-    """Cut so that the fewest segments are single chunks, and those within are most similar.
+    """Cut into segments of similar chunks, with as few single-chunk segments as possible.
 
-    Segments stay within the caps on tokens and children. Crossing a heading has a cost, so segments
-    tend to end where sections end; short sections share a segment, and long ones are cut where
-    their meaning changes.
+    Segments stay within the hierarchy's `max_tokens` and `max_children`. Crossing a heading has a
+    cost, so segments tend to end where sections end; short sections share a segment, and long ones
+    are cut where their meaning changes.
 
     Parameters
     ----------

@@ -120,8 +120,8 @@ def read_dataset(path: str | Path) -> Dataset:
     Notes
     -----
     Each line of `documents.jsonl` is a JSON object with `doc_id` and `text`. Each line of
-    `questions.jsonl` is a JSON object with `qid`, `doc_id`, `question`, optionally `kind`, and one
-    or more gold fields:
+    `questions.jsonl` is a JSON object with `qid`, `doc_id` and `question`, and optionally `kind`
+    and any of these gold fields:
 
     * `start` and `end` (exclusive): character offsets in the document's text;
     * `evidence`: a list of passages, word for word as in the document;
@@ -131,8 +131,8 @@ def read_dataset(path: str | Path) -> Dataset:
     Other fields are ignored. For a question with `evidence`, only its own document is searched, for
     others all documents. A field `within` overrides this: a document id, or null for all.
 
-    As in BEIR, a relevant document that is missing from the corpus counts as not found, and a
-    document with the id of a query is removed from the results of that query.
+    In a BEIR folder, a relevant document that is missing counts as not found, and a document with
+    the id of a query is removed from the results of that query.
     """
     folder = Path(path)
     if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):

@@ -184,8 +184,8 @@ def evaluate(
         Names of methods: "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and
         "hybrid" (chunks by vectors, by words, and by both), "collapsed" (all levels at once),
         "level-1", "level-2" and so on; by default all of these. "answer", which must be listed
-        explicitly, measures the answers of `HierarchicalIndex.ask` without a language model. Or
-        functions by the names of your own methods; see `retrieved`.
+        explicitly, measures the answers of `HierarchicalIndex.ask` without a language model. Or a
+        mapping of names to functions of your own, `way(asked, top_k, budget)`; see `retrieved`.
     budgets : sequence of int
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
         by default.
@@ -221,11 +221,12 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of gold characters returned, divided by the most that could fit the
-    token budget; `documents` is the share of gold documents; `answer` is the share of questions
-    whose gold answer occurs word for word, whatever its case and punctuation. `hit@1`, `hit@5` and
-    `MRR@10` are measured on rankings of ten passages. A passage is relevant if it is from a gold
-    document, or contains at least 41 characters, or at least half, of a gold passage.
+    `coverage` is the number of gold characters returned, divided by the most that could
+    fit the token budget; `documents` is the share of the gold documents that were returned;
+    `answer` is the share of questions with a gold answer word for word in the returned text,
+    whatever its case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings of ten
+    passages. A passage is relevant if it is from a gold document, or contains at least 41
+    characters, or at least half, of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
     of the answer, without a budget; `words` is the mean number of words, and `refused` the share of

@@ -50,8 +50,9 @@ def to_document_summary_index(
     Returns
     -------
     DocumentSummaryIndex
-        Its nodes keep their ids, metadata and citations (see `Node`), but not the links to other
-        nodes.
+        Its nodes keep their metadata and citations (see `Node`), but not the links to parents and
+        children. Ids are kept, except that the summary of a one-chunk document has the chunk's id
+        plus "-summary".
 
     Raises
     ------
@@ -68,6 +69,8 @@ def to_document_summary_index(
 
 def persist_document_summary_index(index: HierarchicalIndex, folder: str | Path) -> int:
     """Write the index to a new folder as a `DocumentSummaryIndex`, for `load_index_from_storage`.
+
+    The embedding model is not stored; pass it when you load the index: `embed_model=`.
 
     Parameters
     ----------

@@ -168,7 +168,8 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
     (structs of `document`, `start`, `end`; nullable `page`, `page_label`, `anchor` and `section`, a
     list of titles), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size list of
-    float32). Rows are in the order of the index. They are read and written in batches.
+    float32). Rows are in the order in which the index stores them. They are read and written in
+    batches.
 
     Parameters
     ----------

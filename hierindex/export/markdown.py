@@ -132,7 +132,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     -------
     dict
         Counts of `nodes`, and of files `written` and `removed`; and the paths of the files that
-        were `kept`, because somebody else wrote or edited them.
+        were `kept`, because they were edited or not written by an export.
 
     Raises
     ------

@@ -233,8 +233,8 @@ def plot_map(
 
     Notes
     -----
-    `hierindex.retrieve.tree.chunk_map` places the points. The first map after an update takes some
-    seconds.
+    `hierindex.retrieve.tree.chunk_map` places the points. The first map after an update
+    takes a few seconds.
     """
     with extra("plot", "Figures need"):
         from plotly import graph_objects as go

@@ -304,7 +304,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
 def sentence_splitter(
     embed_model: EmbedLike | None = None, chunk_size: int | None = None
 ) -> SentenceSplitter:
-    """Return a sentence splitter whose chunks fit the embedding model's window.
+    """Return a sentence splitter whose chunks by default fit the embedding model's window.
 
     Parameters
     ----------
@@ -317,7 +317,8 @@ def sentence_splitter(
     Returns
     -------
     SentenceSplitter
-        Chunks end at headings. They do not overlap, so that no sentence is summarised twice.
+        Chunks end at headings, except that short sections share one. They do not overlap, so that
+        no sentence is summarised twice.
     """
     embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None

@@ -39,8 +39,8 @@ class Citation:
     supported : bool, optional
         Whether the cited text supports the sentence of the answer; None if this was not checked.
     by : {"model", "hierindex"}, optional
-        "model" if the language model cited it, "hierindex" for quotes and for citations that were
-        added to sentences without one; None for the citations of a `Source`.
+        "model" if the language model cited it, "hierindex" for extractive answers and for citations
+        that were added to sentences without one; None for the citations of a `Source`.
     also : tuple of Citation
         Other positions of the same text.
     """
@@ -175,20 +175,21 @@ class Answer:
     seconds : dict of str to float
         By stage.
     why : str, optional
-        Why mode "auto" searched the chunks or chose an outline; None in other modes.
+        Why the chunks were searched or an outline was chosen; None if the options decided it.
     score : float, optional
         For extractive answers: the probability that it answers the question.
     best : str, optional
         For extractive answers: the part of the first passage that best answers the question.
     refused : bool
-        True if no searched text answers the question.
+        True if no searched text answers the question; in an LLM's answer, only if no node was
+        found.
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names
         and quoted words that are neither in the passages nor in the titles above them, and other
         important words that no node about the question's subject contains.
     unknown : dict of str to list of str
-        For extractive answers: file names in the question that match no document and occur in no
-        passage, each with the ids of documents with similar names.
+        For extractive and refused answers: file names in the question that match no document and
+        occur in no passage, each with the ids of documents with similar names.
     listing : Listing, optional
         For "which documents" and "how many" questions: the documents that contain the question's
         words.

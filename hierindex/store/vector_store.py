@@ -89,13 +89,12 @@ class HierarchyStore(BasePydanticVectorStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
     chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
-    warning names the key. The following keys refer to the node itself, and can be combined with
-    other keys only by AND:
+    warning names the key. `hierindex_documents` (`documents` for short, unless a chunk has metadata
+    of that name) tests the ids of a chunk's documents like a key of its metadata. The following
+    keys refer to the node itself, and can be combined with other keys only by AND:
 
     * `hierindex_id` and `hierindex_kind`
-    * `hierindex_level` and `hierindex_level_max`: the node belongs to every level between them
-    * `hierindex_documents`: the ids of a chunk's documents; `documents` for short, unless a chunk
-      has metadata of that name
+    * `hierindex_level` and `hierindex_level_max`: the first and the last level of the node
     * `hierindex_whole_document`: the id of the document that the node covers exactly
 
     Every write publishes a new generation (version of the table) in one step, after its rows and

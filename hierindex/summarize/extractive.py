@@ -301,10 +301,10 @@ class Extractor(Protocol):
 class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
-    Sentences without content, sentences that cannot be understood alone, and boilerplate repeated
-    across sections are only used if there are no others. Definitions of title
-    words, and the beginnings of documents, are preferred. Sentences are compared by TF-IDF
-    weights, with the group as corpus. The method and its constants were tuned in
+    Sentences without content are left out if their child has better ones. Sentences that cannot be
+    understood alone weigh less, and repeated phrases with only other names or numbers hardly count.
+    Definitions of title words, and the beginnings of documents, are preferred. Sentences are
+    compared by TF-IDF weights, with the group as corpus. The method and its constants were tuned in
     `tests/benchmarks/extractive.py`.
 
     Parameters

@@ -107,8 +107,8 @@ class LLMRewriter:
     ----------
     llm : LLM or callable
         Any LlamaIndex model, or a function of the prompt. A copy without the model's own retries is
-        used, so that `llm_calls` counts every request; an API client that already exists keeps
-        them.
+        used, so that `llm_calls` counts every request. A model that has already created its API
+        client keeps its own retries, which are not counted.
     concurrency : int
         Maximum number of requests in flight, 4 by default.
     prompt : str
@@ -130,11 +130,11 @@ class LLMRewriter:
     InputError
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
-        While rewriting, if the service cannot be reached, refuses every request, asks for a
-        pause of more than a minute, or fails for eight texts in a row or a whole level. Other
-        failures (5xx, timeouts, unusable answers) are retried, for about a minute if the service is
-        busy (429). If all attempts fail, or a text is too long for the model, the rewrite's text is
-        None.
+        While rewriting, if the service cannot be reached, refuses every request, asks for a pause
+        of more than a minute, or fails for eight texts in a row or a whole level. Failed requests
+        (5xx, timeouts, unusable answers) are retried first, for about a minute if the service is
+        busy (429). If all attempts for a text fail, or it is too long for the model, the text of
+        its rewrite is None.
     LimitError
         While rewriting, if `token_limit` would be exceeded.
     """
@@ -206,7 +206,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Rewrite claims: each a sentence, what is wrong with it, and the most similar sources."""
+        """Rewrite claims: tuples of a sentence, what is wrong with it, and similar sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

@@ -19,11 +19,12 @@ ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers w
 
 
 class Seq2SeqRewriter:
-    """A rewriter that uses transformers' `AutoModelForSeq2SeqLM`, on similarly long texts at once.
+    """A rewriter that uses transformers' `AutoModelForSeq2SeqLM`, in batches.
 
     A text that exceeds the model's window is summarised in parts, and the summaries of the parts
     are summarised again until they fit; nothing is truncated. If the model's configuration has a
-    prefix for summaries, like T5's, it is prepended to every text.
+    prefix for summaries, like T5's, it is prepended to every text. Texts of similar length are in
+    one batch.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of `names`; all of it if under a quarter remains."""
+        """Return the budget less the tokens of `names`, or itself if under a quarter is left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)

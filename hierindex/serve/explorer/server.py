@@ -44,7 +44,7 @@ def explore(
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on; by default 127.0.0.1, which every user of this machine can reach. On
-        an address that others reach, requests need the server's token.
+        an address that other machines can reach, requests need the server's token.
     llm : LLM or callable, optional
         Language model that answers; without one, passages are quoted.
 
