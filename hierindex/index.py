@@ -146,9 +146,9 @@ class HierarchicalIndex:
             If a source cannot be found or is the index itself, there is nothing to index, or two
             documents have the same id.
         InputError
-            If `replace` is False and the kind of hierarchy, the embedding model or the summariser
-            differs, more than half of the documents would be removed, or another version of
-            hierindex wrote the index.
+            Unless `replace` is True: if the kind of hierarchy, the embedding model or the
+            summariser differs, more than half of the documents would be removed, or another version
+            of hierindex wrote the index.
         ModelError, SummaryError, LimitError
             If a model fails, or the token limit is reached; the index is unchanged.
         """
@@ -245,8 +245,8 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM or callable, optional
-            A model, or a function `answer(prompt) -> str`, whose context window is assumed to be
-            3,900 tokens, LlamaIndex's default. Without one, the answer quotes passages.
+            A model, or a function `answer(prompt) -> str`. A function is assumed to have a context
+            window of 3,900 tokens, LlamaIndex's default. By default the answer quotes passages.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -737,7 +737,7 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "Iterator[BuildReport]":
-        """Update the index, and again whenever files change; yield the report of each update.
+        """Update the index, then again whenever files change; yield a report of each update.
 
         Changes less than a quarter of a second apart are combined into one update. Hidden files and
         binary data are ignored, as in `update`. The models are loaded once. The first update runs
@@ -749,9 +749,9 @@ class HierarchicalIndex:
             As in `update`. If one disappears, updates fail until it is back.
         failed : callable, optional
             Called with the `HierindexError` when an update fails, for example because a language
-            model does not answer; only once if the next try fails in the same way. The update is
-            retried at the next change, or after 30 seconds unless the token limit was reached. By
-            default the error is raised.
+            model does not answer, but not again while further tries fail in the same way. The
+            update is retried at the next change, or after 30 seconds unless the token limit was
+            reached. By default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options
             As in `update`.
 

@@ -128,8 +128,8 @@ def read_dataset(path: str | Path) -> Dataset:
     * `gold_titles`: a list of document ids;
     * `answer`, or a list `answers`: texts, one of which must be found word for word.
 
-    Other fields are ignored. For a question with `evidence`, only its own document is searched, for
-    others all documents. A field `within` overrides this: a document id, or null for all.
+    Other fields are ignored. For a question with `evidence`, only its own document is searched; for
+    others, all documents are. A field `within` overrides this: a document id, or null for all.
 
     In a BEIR folder, a relevant document that is missing counts as not found, and a document with
     the id of a query is removed from the results of that query.

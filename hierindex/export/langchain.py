@@ -34,7 +34,7 @@ def to_langchain_documents(index: HierarchicalIndex, level: Level | None = None)
     index : HierarchicalIndex
     level : int or str, optional
         Return only the nodes of this level: a number (0 for the chunks), "top", "documents",
-        "sections" or "chunks", see `HierarchyRetriever`. By default all nodes.
+        "sections" or "chunks" (see `HierarchyRetriever`). By default all nodes.
 
     Returns
     -------

@@ -137,7 +137,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If the index is missing or empty, a symbolic link in the folder points out of it, its
+        If the index is missing or empty, a symbolic link in the folder points outside it, its
         ``.hierindex.json`` is damaged, or the folder cannot be written.
     """
     with writing(folder):

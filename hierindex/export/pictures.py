@@ -217,8 +217,8 @@ def plot_map(
         Level of the parents that colour the points; the 8 with the most points get a colour. By
         default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
-        Maximum number of points; 2,000 by default, and never more. If there are more chunks, a
-        sample is drawn.
+        Maximum number of points, 2,000 by default; larger values are treated as 2,000. If there are
+        more chunks, a sample is drawn.
 
     Returns
     -------

@@ -73,8 +73,8 @@ def to_html(
 ) -> Report:
     """Write the tree as one HTML file, to read, print, and explore offline.
 
-    It begins with an overview of the index and the answers, both with their sources; an outline
-    follows.
+    The file begins with an overview of the index, followed by the answers to `ask`, each with its
+    sources, and an outline.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class BuildReport:
     grounding : Grounding
         How many of the sentences that a model wrote are supported.
     seconds : dict of str to float
-        Time by stage, and in "total".
+        Time of each stage; the key "total" holds the elapsed time.
     statistics : list of LevelStatistics
         One per level; after an update, covering only the nodes that were grouped again.
     dry_run : bool

@@ -58,8 +58,8 @@ def load_embed_model(
     precision : {"bfloat16", "float32"}
         Precision of matrix products on a CPU, "bfloat16" by default, which takes about half the
         time of float32. float32 is used instead if the processor has no bfloat16 instructions, or
-        if it changes the vectors of test texts too much (cosine to float32's below 0.999). An index
-        may be queried in either precision.
+        if bfloat16 changes the vectors of test texts too much (cosine to the float32 vectors below
+        0.999). An index may be queried in either precision.
 
     Returns
     -------

@@ -93,7 +93,7 @@ class Source:
         Title of the node, not of its document.
     score : float
         Probability in [0, 1] that the node answers the question, comparable between searches. For
-        nodes of an outline, or retrieved without asking for an answer, it is the `raw_score`.
+        nodes of an outline, and for nodes retrieved without an answer, it equals `raw_score`.
     raw_score : float
         Score of the search. Its meaning depends on the options; see `HierarchyRetriever`.
     text : str
@@ -181,8 +181,8 @@ class Answer:
     best : str, optional
         For extractive answers: the part of the first passage that best answers the question.
     refused : bool
-        True if no searched text answers the question; in an LLM's answer, only if no node was
-        found.
+        Whether no searched text answers the question. An LLM's answer is only refused if no node
+        was found.
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names
         and quoted words that are neither in the passages nor in the titles above them, and other

@@ -122,8 +122,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
           instead, which ignores `by` and `rerank`.
         * "collapsed": the nodes of all levels.
         * "level": the nodes at `level`. If `mode` is omitted and `level` is not 0, questions that
-          name documents or ask about the whole index are handled as in "auto", but with the nodes
-          of this level, if there are any.
+          name documents or ask about the whole index are handled as in "auto", but with nodes of
+          this level instead of chunks, if there are any.
         * "traversal": from the roots down, only the children of the best nodes of each step.
         * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
@@ -136,8 +136,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         Maximum number of results; 10 by default, 20 for an outline.
     token_budget : int, optional
         Maximum number of tokens in all results together, which are added best first; 2,000 by
-        default. None for no limit, but still 2,000 for an outline. Counted by LlamaIndex's global
-        tokenizer.
+        default. None means no limit, except for an outline, which then has at most 2,000. Counted
+        by LlamaIndex's global tokenizer.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.

@@ -90,7 +90,7 @@ class HierarchyStore(BasePydanticVectorStore):
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
     chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
     warning names the key. `hierindex_documents` (`documents` for short, unless a chunk has metadata
-    of that name) tests the ids of a chunk's documents like a key of its metadata. The following
+    of that name) is used like a metadata key; it tests the id of a chunk's document. The following
     keys refer to the node itself, and can be combined with other keys only by AND:
 
     * `hierindex_id` and `hierindex_kind`
@@ -196,8 +196,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If the hierarchy that made the nodes was given this store as `store=`, they replace all
-        nodes of the store. Without `store=`, a pipeline that passes on only changed documents
-        leaves several trees, and this method warns.
+        nodes of the store. Without `store=`, the tree of a pipeline that passes on only changed
+        documents is added beside the earlier one, and this method warns.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def expect_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Make the next `add` replace the nodes of `generation`, if it gets exactly `node_ids`."""
+        """Let the next `add` replace all nodes of `generation` if it gets exactly `node_ids`."""
         self._expected = generation, node_ids
 
     def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options

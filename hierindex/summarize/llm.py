@@ -114,8 +114,8 @@ class LLMRewriter:
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}` (a line that occurs
-        nowhere in the text), `{n_words}` and `{language}`. Only "summary" asks for a title; a title
-        written anyway is used.
+        nowhere in the text), `{n_words}` and `{language}`. Only "summary" asks for a title; if the
+        model writes one unasked, it is used as well.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.
@@ -206,7 +206,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Rewrite claims: tuples of a sentence, what is wrong with it, and similar sources."""
+        """Rewrite claims: tuples of a sentence, what is wrong with it, and its nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [

@@ -23,8 +23,8 @@ class Seq2SeqRewriter:
 
     A text that exceeds the model's window is summarised in parts, and the summaries of the parts
     are summarised again until they fit; nothing is truncated. If the model's configuration has a
-    prefix for summaries, like T5's, it is prepended to every text. Texts of similar length are in
-    one batch.
+    prefix for summaries, like T5's, it is prepended to every text. Texts of similar length are
+    batched together.
 
     Parameters
     ----------

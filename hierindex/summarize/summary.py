@@ -115,7 +115,7 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop sentences from the end until the rest fits together with the `names` of children.
+        """Drop sentences from the end until the rest, plus the children's `names`, fits the budget.
 
         The first sentence is always kept.
         """
@@ -136,7 +136,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def without(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of `names`, or itself if under a quarter is left."""
+        """Return the budget minus the tokens of `names`, or unchanged if little would remain."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -179,7 +179,7 @@ class Summary:
     kind : {"extractive", "abstractive", "extractive_fallback"}
     usage : Usage
     grounding : Grounding, optional
-        How many sentences that a model wrote are supported; None for an extract.
+        How many of the model's sentences are supported; None for an extract.
     title : str
         The title that a language model wrote, or "".
     completions : tuple of str

@@ -413,7 +413,8 @@ class RaptorHierarchy(Hierarchy):
     ----------
     scope : {"corpus", "document"}
         "corpus" (the default) clusters the chunks of all documents together. "document" first
-        clusters each document by itself, until it is one node, and then these nodes.
+        clusters the chunks of each document, up to one node per document, and then clusters these
+        nodes.
     """
 
     method: ClassVar[str] = "raptor"
