@@ -125,7 +125,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Convert pydantic's first error; `named` maps a field's name to the name to show."""
+        """Convert the first error of a `ValidationError`; `named` maps fields to shown names."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":

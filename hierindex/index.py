@@ -391,8 +391,8 @@ class HierarchicalIndex:
 
         Notes
         -----
-        A node with several parents is listed under its strongest parent only, so that each chunk
-        is counted once. For nodes not listed, only ids, levels and links are read.
+        A node with several parents is listed only under the one of the highest weight, so that each
+        chunk is counted once. For nodes not listed, only ids, levels and links are read.
         """
         from hierindex.retrieve.tree import contents
 
@@ -551,7 +551,7 @@ class HierarchicalIndex:
             "best" is LlamaIndex's name for the default.
         **options
             Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
-            `as_retriever`, or in mode "condense_question" of `as_query_engine`.
+            `as_retriever`; in mode "condense_question", those of `as_query_engine` instead.
 
         Raises
         ------
@@ -580,8 +580,8 @@ class HierarchicalIndex:
         removed, and documents of other sources are kept. A document that was removed with `delete`
         stays out until you pass its path. A file with a new date but the same content keeps its old
         `last_modified_date`. If nothing has changed, no model is loaded and nothing is published.
-        Existing groups of documents are reused where possible, so with `max_levels` there can be
-        more roots than after `build` or `regrow`.
+        Existing groups of documents are reused where possible. If `max_levels` is set, there may
+        therefore be more roots than after `build` or `regrow`.
 
         Parameters
         ----------
@@ -659,8 +659,8 @@ class HierarchicalIndex:
         ----------
         *documents : str
             Ids of documents. A mailbox is deleted with its e-mails, and an e-mail with its
-            attachments. Later updates skip these documents until the files themselves are passed as
-            sources.
+            attachments. Later updates skip these documents, even if their folder is passed, until
+            their files are passed by name.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -672,8 +672,8 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If a document is not in the index, or no document would remain. All errors of `update`
-            are possible, too.
+            If a document is not in the index, or no document would remain. Any error that `update`
+            raises is possible here, too.
         """
         from hierindex.jobs.sources import without
 
@@ -717,8 +717,10 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If the hierarchy has another embedding model, or cannot be made from the stored
-            settings; then pass `hierarchy` or `llm`. Errors of models are those of `update`.
+            If the hierarchy uses another embedding model, or cannot be made from the stored
+            settings; then pass `hierarchy` or `llm`.
+        ModelError, SummaryError, LimitError
+            As in `update`.
         """
         from hierindex.jobs.sources import without
 

@@ -258,7 +258,7 @@ class Node:
     documents : tuple of str
         Ids of the documents that the text is from.
     parents : tuple of (str, float)
-        Ids with weights that sum to 1, the strongest first; empty for a root.
+        Ids with weights that sum to 1, the highest first; empty for a root.
     children : tuple of str
         Ids.
     previous, next : str
@@ -268,7 +268,7 @@ class Node:
     n_tokens : int
         Length of the embedded text in the embedding model's tokens.
     grounding : Grounding, optional
-        How many sentences of a summary that a model wrote are supported; None for other nodes.
+        For a summary written by a model, how many of its sentences are supported; else None.
     whole_document : str
         Id of the document whose chunks are exactly those under the node; "" if there is none, or if
         a higher node has the same chunks.

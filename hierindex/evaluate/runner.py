@@ -223,9 +223,9 @@ def evaluate(
     -----
     `coverage` is the number of gold characters returned, divided by the most that could
     fit the token budget; `documents` is the share of the gold documents that were returned;
-    `answer` is the share of questions with a gold answer word for word in the returned text,
-    whatever its case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings of ten
-    passages. A passage is relevant if it is from a gold document, or contains at least 41
+    `answer` is the share of questions for which the returned text contains a gold answer word for
+    word, whatever the case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings
+    of ten passages. A passage is relevant if it is from a gold document, or contains at least 41
     characters, or at least half, of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text

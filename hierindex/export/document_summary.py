@@ -70,7 +70,7 @@ def to_document_summary_index(
 def persist_document_summary_index(index: HierarchicalIndex, folder: str | Path) -> int:
     """Write the index to a new folder as a `DocumentSummaryIndex`, for `load_index_from_storage`.
 
-    The embedding model is not stored; pass it when you load the index: `embed_model=`.
+    The embedding model is not stored; pass it as `embed_model` when you load the index.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> Hierarch
     -------
     HierarchyDocumentRetriever
         Returns documents as `to_langchain_documents` does, with two more keys: `hierindex_score`,
-        and `hierindex_path`, the ids from the strongest parent up to the root.
+        and `hierindex_path`, the ids from the parent of the highest weight up to the root.
 
     Raises
     ------

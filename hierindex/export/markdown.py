@@ -114,9 +114,9 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     """Write the tree as a folder of Markdown, or bring such a folder up to date.
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
-    strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written; `generated` in the front matter has the time of that change and the version
-    of hierindex. Files that no longer belong to the tree are removed.
+    parent of the highest weight. Front matter is in the Open Knowledge Format 0.2. Only files whose
+    content changed are written; `generated` in the front matter has the time of that change and the
+    version of hierindex. Files that no longer belong to the tree are removed.
 
     Parameters
     ----------

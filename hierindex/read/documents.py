@@ -145,8 +145,8 @@ def read_documents(
     Parameters
     ----------
     *sources : str or Path
-        Folders are read recursively, without hidden files and folders, backups ("~") and LanceDB
-        tables. Links to folders are not followed. A file that is reached by several links is read
+        Folders are read recursively; hidden files and folders, backups ("~") and LanceDB tables are
+        skipped. Links to folders are not followed. A file that is reached by several links is read
         once.
     progress : Progress, optional
         Called after each file.
@@ -156,10 +156,10 @@ def read_documents(
     Returns
     -------
     documents : list[Document]
-        In the order of the sources, and of the paths in each. The id of a document is the path of
-        its file relative to the source, or the file's name if the source is a file, with invalid
-        UTF-8 bytes escaped. Each e-mail of a mailbox and each readable attachment is a document of
-        its own, with the id "file id#name".
+        In the order of the sources, and within a source sorted by path. The id of a document is the
+        path of its file relative to the source, or the file's name if the source is a file, with
+        invalid UTF-8 bytes escaped. Each e-mail of a mailbox and each readable attachment is a
+        document of its own, with the id "file id#name".
 
         The metadata has `file_name` (for an attachment, its own name), `file_path`, `folder`,
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,

@@ -317,8 +317,8 @@ def sentence_splitter(
     Returns
     -------
     SentenceSplitter
-        Chunks end at headings, except that short sections share one. They do not overlap, so that
-        no sentence is summarised twice.
+        Chunks end at headings, except that several short sections may share a chunk. Chunks do not
+        overlap, so that no sentence is summarised twice.
     """
     embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None

@@ -53,10 +53,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     question. Passages that score much lower than the best, or repeat a fact, are left out.
 
     A question about the whole index, such as "What is this about?", is answered by an overview. It
-    gives the title and the best sentences of each node, as in "Weather (50%): It rained. [1]". If
-    the nodes are an outline (see `HierarchyRetriever`), this percentage, the node's share of the
-    text, is given, and large nodes get more sentences. If not all nodes fit, only the titles of the
-    smallest are given. Within one document, consecutive nodes with the same heading are joined.
+    gives the title and the best sentences of each node, as in "Weather (50%): It rained. [1]". The
+    percentage is the node's share of the text. It is given only if the nodes are an outline (see
+    `HierarchyRetriever`); large nodes then get more sentences. If not all nodes fit, only the
+    titles of the smallest are given. Within one document, consecutive nodes with the same heading
+    are joined.
 
     `response.metadata` has `citations`, one for each passage, as `Citation.to_json` returns it, and
     `passages`, `best`, `score`, `refused` and `missing`, as in `Answer`.
@@ -72,9 +73,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer, 0.4 by default; below it, the question is refused. The score is
         the probability that the nodes answer the question. It depends on the question's similarity
         to the nearest sentence, the share of its words in a node, and whether the best five nodes
-        contain its numbers and names. Questions about the whole index score 1, and keywords that
-        all occur in one node at least 0.9. With 0 or None, a question is refused only if it has no
-        words to search for, or the nodes have no text.
+        contain its numbers and names. Questions about the whole index score 1; keywords that all
+        occur in one node score at least 0.9. With 0 or None, a question is refused only if it has
+        no words to search for, or the nodes have no text.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class RetrievedNode(NodeWithScore):
     Parameters
     ----------
     path : list[str]
-        Ids of the ancestors, starting with the strongest parent; empty for a root.
+        Ids of the ancestors, starting with the parent of the highest weight; empty for a root.
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional

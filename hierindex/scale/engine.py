@@ -69,8 +69,8 @@ class RayEngine:
     Raises
     ------
     InputError
-        If `workers` is below 1; while building, if Ray is not installed, the cluster cannot be
-        reached, or a splitter is passed.
+        If `workers` is below 1. `HierarchicalIndex.build` raises it if Ray is not installed, the
+        cluster cannot be reached, or a splitter is passed.
     """
 
     address: str | None = None

@@ -196,8 +196,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If the hierarchy that made the nodes was given this store as `store=`, they replace all
-        nodes of the store. Without `store=`, the tree of a pipeline that passes on only changed
-        documents is added beside the earlier one, and this method warns.
+        nodes of the store. Without `store=`, if a pipeline passes on only the changed documents,
+        their tree is added beside the existing one, and this method warns.
 
         Raises
         ------
@@ -301,8 +301,8 @@ class HierarchyStore(BasePydanticVectorStore):
         query : VectorStoreQuery
             In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
             `hybrid_top_k` results (by default `similarity_top_k`). It fuses two lists:
-            `similarity_top_k` nodes by vectors (at least 50 if `hybrid_top_k` is not given) and
-            `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
+            `similarity_top_k` nodes by vectors (or 50, if that is more and `hybrid_top_k` is not
+            given) and `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
         **kwargs
             `partial_summaries` (see the class); for mode `mmr`, `mmr_prefetch_k`, the number of
             candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per

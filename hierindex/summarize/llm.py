@@ -131,10 +131,10 @@ class LLMRewriter:
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request, asks for a pause
-        of more than a minute, or fails for eight texts in a row or a whole level. Failed requests
-        (5xx, timeouts, unusable answers) are retried first, for about a minute if the service is
-        busy (429). If all attempts for a text fail, or it is too long for the model, the text of
-        its rewrite is None.
+        of more than a minute, or fails for eight texts in a row, or for all texts of a level.
+        Failed requests (5xx, timeouts, unusable answers) are retried first, for about a minute if
+        the service is busy (429). If all attempts for a text fail, or it is too long for the model,
+        the text of its rewrite is None.
     LimitError
         While rewriting, if `token_limit` would be exceeded.
     """
