@@ -110,7 +110,8 @@ def _quoted(
     extracts: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Answer:
-    cut_of(table.snapshot(), levels_of(options.get("level")))  # fails if the tree lacks one
+    if levels := levels_of(options.get("level")):
+        cut_of(table.snapshot(), levels)  # fails if the tree lacks one
     retrieving = retriever_options(options)
     model, known = load(), {name: extracts[name] for name in extracts.keys() & EXTRACTS}
     return Extractive(model, **known).answer(Retrieval(table, model, **retrieving), question)
