@@ -64,7 +64,7 @@ def without_password(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return the end of a message that suggests the most similar name; "" if none is similar.
+    """Return a suffix for a message that suggests the most similar name; "" if none is similar.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Convert the first error of a `ValidationError`; `named` maps fields to shown names."""
+        """Convert the first error of a `ValidationError`; `named` maps fields to display names."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":

@@ -391,8 +391,8 @@ class HierarchicalIndex:
 
         Notes
         -----
-        A node with several parents is listed only under the one of the highest weight, so that each
-        chunk is counted once. For nodes not listed, only ids, levels and links are read.
+        A node with several parents is listed only under the one with the highest weight, so that
+        each chunk is counted once. For nodes not listed, only ids, levels and links are read.
         """
         from hierindex.retrieve.tree import contents
 
@@ -717,8 +717,8 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If the hierarchy uses another embedding model, or cannot be made from the stored
-            settings; then pass `hierarchy` or `llm`.
+            If the hierarchy uses another embedding model, or if none is passed and it cannot be
+            made from the stored settings.
         ModelError, SummaryError, LimitError
             As in `update`.
         """
@@ -751,7 +751,7 @@ class HierarchicalIndex:
             As in `update`. If one disappears, updates fail until it is back.
         failed : callable, optional
             Called with the `HierindexError` when an update fails, for example because a language
-            model does not answer, but not again while further tries fail in the same way. The
+            model does not answer. It is not called again if retries fail in the same way. The
             update is retried at the next change, or after 30 seconds unless the token limit was
             reached. By default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options

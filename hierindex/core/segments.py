@@ -131,7 +131,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -154,7 +154,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -167,7 +167,7 @@ class Gradient(Percentile):
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -186,7 +186,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -200,7 +200,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -216,7 +216,7 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps at which to cut, given the cosine of rows i and i + 1 for each gap i."""
+        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
         return _below(similarity, self.threshold)
 
 

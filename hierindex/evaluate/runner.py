@@ -221,16 +221,18 @@ def evaluate(
 
     Notes
     -----
-    `coverage` is the number of gold characters returned, divided by the most that could
-    fit the token budget; `documents` is the share of the gold documents that were returned;
-    `answer` is the share of questions for which the returned text contains a gold answer word for
-    word, whatever the case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings
-    of ten passages. A passage is relevant if it is from a gold document, or contains at least 41
-    characters, or at least half, of a gold passage.
+    Gold is what is expected: the documents, passages or answers given with a question.
+
+    `coverage` is the number of gold characters returned, divided by the most that could fit the
+    token budget; `documents` is the share of the gold documents that were returned; `answer` is the
+    share of questions for which the returned text contains a gold answer word for word, ignoring
+    case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings of ten passages. A
+    passage is relevant if it is from a gold document, or contains at least 41 characters, or at
+    least half, of a gold passage.
 
     For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
     of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
-    answers that say that nothing answers the question.
+    answers that say that no answer was found.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
     so that refusals, which may be right for them, are counted separately. A function in `ways` may

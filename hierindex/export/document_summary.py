@@ -34,10 +34,10 @@ def to_document_summary_index(
 ) -> DocumentSummaryIndex:
     """Convert the index to LlamaIndex's `DocumentSummaryIndex` of chunks and document summaries.
 
-    No model is called. The summary of a document is the node above all its chunks, with the node's
-    vector; a document of one chunk is its own summary. If the tree has no such node, as in a RAPTOR
-    tree with scope "corpus", the summary is an extract as in `DocumentHierarchy`, and its vector
-    the mean of the chunks' vectors.
+    No model is called. A document's summary has the text and the vector of the node that covers all
+    its chunks; a document of one chunk is its own summary. If the tree has no such node, as in a
+    RAPTOR tree with scope "corpus", the summary is an extract as in `DocumentHierarchy`, and its
+    vector the mean of the chunks' vectors.
 
     Parameters
     ----------

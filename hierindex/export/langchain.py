@@ -130,7 +130,8 @@ def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> Hierarch
     -------
     HierarchyDocumentRetriever
         Returns documents as `to_langchain_documents` does, with two more keys: `hierindex_score`,
-        and `hierindex_path`, the ids from the parent of the highest weight up to the root.
+        and `hierindex_path`, the ids of the ancestors, from the parent with the highest weight up
+        to the root.
 
     Raises
     ------

@@ -113,10 +113,10 @@ class Entry:
 def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
     """Write the tree as a folder of Markdown, or bring such a folder up to date.
 
-    Each group of documents is a folder with an `index.md`, and each document one file, under its
-    parent of the highest weight. Front matter is in the Open Knowledge Format 0.2. Only files whose
-    content changed are written; `generated` in the front matter has the time of that change and the
-    version of hierindex. Files that no longer belong to the tree are removed.
+    Each group of documents is a folder with an `index.md`, and each document one file, under the
+    parent with the highest weight. Front matter is in the Open Knowledge Format 0.2. Only files
+    whose content changed are written; `generated` in the front matter has the time of that change
+    and the version of hierindex. Files that no longer belong to the tree are removed.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def read_documents(
     """Read files and folders: one document per file, several for e-mails and mailboxes.
 
     Text, source code, Markdown, HTML, web archives, RTF, PDF, Word, EPUB, CSV, JSON, notebooks,
-    e-mails, mailboxes, calendars and subtitles are read; with the extra `hierindex[office]` also
+    e-mails, mailboxes, calendars and subtitles are read. The extra `hierindex[office]` adds
     PowerPoint, Excel and Outlook messages.
 
     Parameters
@@ -164,8 +164,8 @@ def read_documents(
         The metadata has `file_name` (for an attachment, its own name), `file_path`, `folder`,
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
         PDF, books and office files; `from`, `to`, `cc` and `date` of e-mails; `headings`, a list of
-        [level, title, character offset], in HTML with an anchor as the fourth item; and `left_out`,
-        short notes on parts that were not read.
+        [level, title, character offset], with an anchor as the fourth item for HTML; and
+        `left_out`, short notes on parts that were not read.
     skipped : list[Skipped]
         Files that cannot be read as text, and links to files already read.
 

@@ -100,7 +100,7 @@ class Source:
     citations : list of Citation
         The node's sources in documents, each with its `quote` if that part of the text is verbatim.
     path : list of str
-        Ids of the ancestors, starting with the parent of the highest weight.
+        Ids of the ancestors, starting with the parent with the highest weight.
     """
 
     id: str

@@ -170,7 +170,7 @@ class Comparison:
     sources : list of Source
         The retrieved nodes.
     attempts : list of Attempt
-        One for each mode: its `answer`, or the message of its `error`.
+        One for each mode, with its `answer` or, if it failed, the message in `error`.
     seconds : dict of str to float
         Time of the retrieval, by stage.
     why : str, optional

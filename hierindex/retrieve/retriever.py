@@ -30,7 +30,7 @@ class RetrievedNode(NodeWithScore):
     Parameters
     ----------
     path : list[str]
-        Ids of the ancestors, starting with the parent of the highest weight; empty for a root.
+        Ids of the ancestors, starting with the parent with the highest weight; empty for a root.
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
@@ -146,9 +146,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "hybrid" by vectors and words, "text" by words (BM25), or
-        "context", which is "hybrid" with the scores of neighbours in reading order added (one level
-        only). By default "context" in mode "auto", otherwise "dense". The first three are the modes
-        `default`, `hybrid` and `text_search` of `HierarchyStore`.
+        "context", which is "hybrid" with each node's score raised by those of its neighbours in
+        reading order (only if one level is searched). By default "context" in mode "auto",
+        otherwise "dense". The first three are the modes `default`, `hybrid` and `text_search` of
+        `HierarchyStore`.
     beam : int, optional
         With mode "traversal": number of nodes kept at each step; by default `top_k`, or 10.
     n_documents : int, optional

@@ -61,8 +61,9 @@ class RayEngine:
     Parameters
     ----------
     address : str, optional
-        `host:port` of the cluster's head node. By default the cluster of `RAY_ADDRESS` or of `ray
-        start` on this machine; if there is none, one is started on this machine for this build.
+        `host:port` of the cluster's head node. By default the cluster that `RAY_ADDRESS` names or
+        that `ray start` has started on this machine; if there is none, one is started on this
+        machine for this build.
     workers : int, optional
         Number of actors. By default one per GPU, or without GPUs one per two CPUs.
 

@@ -98,10 +98,11 @@ class HierarchyStore(BasePydanticVectorStore):
     * `hierindex_whole_document`: the id of the document that the node covers exactly
 
     Every write publishes a new generation (version of the table) in one step, after its rows and
-    search indices are written. Each call reads the newest generation at its start; use `snapshot`
-    to share one between calls. If that generation is removed meanwhile, the call starts again with
-    the newest. Unpublished data of a killed process is never read, and the next write removes it. A
-    deletion also removes all earlier generations, so that no file contains deleted text.
+    search indices are written. Each call reads the generation that is newest when it starts. If
+    that generation is removed during the call, the call starts again with the newest one. To use
+    one generation for several calls, use `snapshot`. Unpublished data of a killed process is never
+    read, and the next write removes it. A deletion also removes all earlier generations, so that no
+    file contains deleted text.
 
     When an `IngestionPipeline` with a docstore runs again, it passes on only new and changed
     documents. To add them to the existing tree, pass this store to the hierarchy as `store=`.
@@ -195,9 +196,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        If the hierarchy that made the nodes was given this store as `store=`, they replace all
-        nodes of the store. Without `store=`, if a pipeline passes on only the changed documents,
-        their tree is added beside the existing one, and this method warns.
+        If the hierarchy that made the nodes was given this store as `store=`, the new nodes replace
+        all nodes in the store. Otherwise, when a pipeline passes on only the changed documents,
+        their tree is added beside the existing one and a warning is issued.
 
         Raises
         ------
@@ -301,8 +302,8 @@ class HierarchyStore(BasePydanticVectorStore):
         query : VectorStoreQuery
             In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
             `hybrid_top_k` results (by default `similarity_top_k`). It fuses two lists:
-            `similarity_top_k` nodes by vectors (or 50, if that is more and `hybrid_top_k` is not
-            given) and `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
+            `similarity_top_k` nodes by vectors (at least 50, unless `hybrid_top_k` is given) and
+            `sparse_top_k` nodes by words (by default `max(similarity_top_k, 50)`).
         **kwargs
             `partial_summaries` (see the class); for mode `mmr`, `mmr_prefetch_k`, the number of
             candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per

@@ -65,7 +65,7 @@ class Rewriter(Protocol):
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order, of at most about `max_tokens` tokens.
+        """Return one rewrite for each text, in order. Each has at most about `max_tokens` tokens.
 
         The texts are distinct.
         """
