@@ -193,7 +193,7 @@ def evaluate(
         Baseline of the comparison; by default "dense", or if that is not compared, the first method
         other than "answer".
     limit : int, optional
-        Maximum number of questions per data set, evenly spaced; no limit by default.
+        Maximum number of questions per data set, taken at even intervals; no limit by default.
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Existing
         indices are not rebuilt; delete the folder if an upgrade of hierindex changes trees.
@@ -230,9 +230,9 @@ def evaluate(
     passage is relevant if it is from a gold document, or contains at least 41 characters, or at
     least half, of a gold passage.
 
-    For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
-    of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
-    answers that say that no answer was found.
+    For the method "answer", `coverage` and `documents` measure the citations, and `answer` measures
+    the text of the answer, without a budget; `words` is the mean number of words, and `refused` the
+    share of answers that say that no answer was found.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
     so that refusals, which may be right for them, are counted separately. A function in `ways` may

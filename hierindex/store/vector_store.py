@@ -80,7 +80,7 @@ class HierarchyStore(BasePydanticVectorStore):
     * `hybrid`: reciprocal rank fusion of these two, in [0, 1]; `alpha` is 0.5 by default:
       `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`.
     * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
-      `1 - mmr_threshold` times the highest cosine similarity to a result that was chosen before it.
+      `1 - mmr_threshold` times the highest cosine similarity to a result chosen earlier.
 
     Results are ordered by score. Tables of up to 20,000 rows are searched exhaustively; in larger
     ones, a search index picks candidates, which are scored exactly. A filtered query returns all

@@ -109,7 +109,7 @@ class Seq2SeqRewriter:
         Returns
         -------
         list[Rewrite]
-            The text is None if the model wrote nothing, or did not shorten a text that exceeds its
+            `text` is None if the model wrote nothing, or did not shorten a text that exceeds its
             window.
         """
         resources = resources or Resources()
