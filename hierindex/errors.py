@@ -154,7 +154,7 @@ class IndexNotFoundError(NotFoundError):
 
     @classmethod
     def at(cls, uri: str) -> "IndexNotFoundError":
-        """Return the error for the URI of a folder."""
+        """Return the error for a folder, given its URI, that holds no index."""
         return cls(
             f"{uri!r} holds no index; build one with `hierindex build SOURCE --index {uri}`."
         )

@@ -146,9 +146,9 @@ class HierarchicalIndex:
             If a source cannot be found or is the index itself, there is nothing to index, or two
             documents have the same id.
         InputError
-            Unless `replace` is True: if the kind of hierarchy, the embedding model or the
-            summariser differs, more than half of the documents would be removed, or another version
-            of hierindex wrote the index.
+            Without `replace`, if the kind of hierarchy, the embedding model or the summariser
+            differs, more than half of the documents would be removed, or another version of
+            hierindex wrote the index.
         ModelError, SummaryError, LimitError
             If a model fails, or the token limit is reached; the index is unchanged.
         """
@@ -265,7 +265,7 @@ class HierarchicalIndex:
         InputError
             If the question is empty, options cannot be combined, or no node fits the token budget.
         LevelError
-            If the tree does not have the level.
+            If the tree does not have the requested level.
         ModelError
             If a model cannot be loaded or reached.
         """
@@ -717,8 +717,8 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If the hierarchy uses another embedding model, or if none is passed and it cannot be
-            made from the stored settings.
+            If the hierarchy uses another embedding model, or the default hierarchy cannot be made
+            from the stored settings.
         ModelError, SummaryError, LimitError
             As in `update`.
         """

@@ -91,7 +91,7 @@ def retrieved(**options: Any) -> Way:
     Returns
     -------
     callable
-        To be passed in the mapping `ways` of `evaluate`.
+        To use as a value in the mapping `ways` of `evaluate`.
     """
 
     def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
@@ -193,7 +193,7 @@ def evaluate(
         Baseline of the comparison; by default "dense", or if that is not compared, the first method
         other than "answer".
     limit : int, optional
-        Maximum number of questions per data set, evenly spaced; no limit by default.
+        Maximum number of questions per data set, taken at even intervals; no limit by default.
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Existing
         indices are not rebuilt; delete the folder if an upgrade of hierindex changes trees.
@@ -223,20 +223,20 @@ def evaluate(
     -----
     Gold is what is expected: the documents, passages or answers given with a question.
 
-    `coverage` is the number of gold characters returned, divided by the most that could fit the
+    `coverage` is the number of gold characters returned, as a share of the most that could fit the
     token budget; `documents` is the share of the gold documents that were returned; `answer` is the
     share of questions for which the returned text contains a gold answer word for word, ignoring
     case and punctuation. `hit@1`, `hit@5` and `MRR@10` are measured on rankings of ten passages. A
-    passage is relevant if it is from a gold document, or contains at least 41 characters, or at
-    least half, of a gold passage.
+    passage is relevant if it is from a gold document, or contains at least 41 characters of a gold
+    passage or at least half of it.
 
-    For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
-    of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
-    answers that say that no answer was found.
+    For the method "answer", `coverage` and `documents` measure the citations, and `answer` measures
+    the text of the answer, without a budget; `words` is the mean number of words, and `refused` the
+    share of answers that say that no answer was found.
 
     Questions without gold have only `words` and `refused`. Their default `kind` is "without gold",
     so that refusals, which may be right for them, are counted separately. A function in `ways` may
-    also return an `Answer`; one named "answer" also gets questions without gold.
+    also return an `Answer`; a function named "answer" is also asked questions without gold.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

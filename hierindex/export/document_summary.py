@@ -32,7 +32,7 @@ from hierindex.text_node import from_text_node, to_text_node
 def to_document_summary_index(
     index: HierarchicalIndex, *, llm: LLMLike | None = None
 ) -> DocumentSummaryIndex:
-    """Convert the index to LlamaIndex's `DocumentSummaryIndex` of chunks and document summaries.
+    """Convert the index to a LlamaIndex `DocumentSummaryIndex` of chunks and document summaries.
 
     No model is called. A document's summary has the text and the vector of the node that covers all
     its chunks; a document of one chunk is its own summary. If the tree has no such node, as in a

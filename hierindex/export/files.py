@@ -166,10 +166,10 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
     Columns are `id`, `title` (of the node), `level`, `level_max`, `kind`, `text`, `documents`,
     `parent_ids` and `parent_weights` (highest first, summing to 1), `child_ids`, `citations`
-    (structs of `document`, `start`, `end`; nullable `page`, `page_label`, `anchor` and `section`, a
-    list of titles), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size list of
-    float32). Rows are in the order in which the index stores them. They are read and written in
-    batches.
+    (structs of `document`, `start`, `end` and the nullable `page`, `page_label`, `anchor` and
+    `section`, a list of titles), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size
+    list of float32). Rows are in the order in which the index stores them. They are read and
+    written in batches.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Citation:
         return cls(**{**data, "section": tuple(data.get("section", ())), "also": also})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields that are not empty as a dict for `json.dumps`.
+        """Return the non-empty fields as a dict for `json.dumps`.
 
         >>> Citation("a.md", 3, 9, section=("Results",), quote="It ran").to_json()
         {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results'], 'quote': 'It ran'}
@@ -95,10 +95,10 @@ class Source:
         Probability in [0, 1] that the node answers the question, comparable between searches. For
         nodes of an outline, and for nodes retrieved without an answer, it equals `raw_score`.
     raw_score : float
-        Score of the search. Its meaning depends on the options; see `HierarchyRetriever`.
+        Score from the search. Its meaning depends on the options; see `HierarchyRetriever`.
     text : str
     citations : list of Citation
-        The node's sources in documents, each with its `quote` if that part of the text is verbatim.
+        The node's sources in documents, each with a `quote` if the node's text repeats it verbatim.
     path : list of str
         Ids of the ancestors, starting with the parent with the highest weight.
     """
@@ -124,7 +124,7 @@ class Passage:
     Attributes
     ----------
     text : str
-        Verbatim text of the document.
+        Verbatim text from the document.
     lead : str
         Text shown before it, such as the header of a table; not part of the quote.
     best : str
@@ -157,7 +157,7 @@ class Answer:
 
     In a language model's answer, "[n]" is a citation, "[n?]" one that does not support its
     sentence, "[n*]" one that hierindex added to a sentence without a citation, and "[?]" a sentence
-    that no passage supports. A streamed text contains only "[n]".
+    that no passage supports. Of these, streamed text contains only "[n]".
 
     Attributes
     ----------
@@ -177,11 +177,11 @@ class Answer:
     why : str, optional
         Why the chunks were searched or an outline was chosen; None if the options decided it.
     score : float, optional
-        For extractive answers: the probability that it answers the question.
+        For an extractive answer: the probability that it answers the question.
     best : str, optional
         For extractive answers: the part of the first passage that best answers the question.
     refused : bool
-        Whether no searched text answers the question. An LLM's answer is only refused if no node
+        True if no searched text answers the question. An LLM's answer is only refused if no node
         was found.
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names

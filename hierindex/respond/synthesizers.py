@@ -41,7 +41,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     * a paragraph, or some sentences of a long one
     * a list item, with the sentence that introduces the list
     * a table row, with the header of the table
-    * a record of a table or of JSON
+    * a record of "key: value" pairs, from a table or JSON
     * the author and the date of a document
 
     Short passages, except records, include neighbouring text.
@@ -73,9 +73,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer, 0.4 by default; below it, the question is refused. The score is
         the probability that the nodes answer the question. It depends on the question's similarity
         to the nearest sentence, the share of its words in a node, and whether the best five nodes
-        contain its numbers and names. Questions about the whole index score 1; keywords that all
-        occur in one node score at least 0.9. With 0 or None, a question is refused only if it has
-        no words to search for, or the nodes have no text.
+        contain its numbers and names. Questions about the whole index score 1; keyword queries
+        whose words all occur in one node score at least 0.9. With 0 or None, a question is refused
+        only if it has no words to search for, or the nodes have no text.
 
     Raises
     ------
@@ -156,10 +156,10 @@ class BoundedTreeSummarize(TreeSummarize):
     """LlamaIndex's `TreeSummarize` with a bounded number of calls.
 
     Texts that fit into one prompt take one call, as in LlamaIndex. Otherwise they are packed into
-    prompts, and the next round summarises the answers. A text is split only if it is too long for a
-    prompt. Answers are truncated to half a prompt, at the end of a sentence, so each round has at
-    most half as many calls as the previous one: n prompts take fewer than 2n + log2(n) + 1 calls,
-    whatever the model answers.
+    prompts, whose answers are summarised in further rounds. A text is split only if it is too long
+    for a prompt. Answers are truncated to half a prompt, at the end of a sentence, so each round
+    has at most half as many calls as the previous one: n prompts take fewer than 2n + log2(n) + 1
+    calls, whatever the model answers.
 
     Parameters
     ----------

@@ -151,7 +151,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         otherwise "dense". The first three are the modes `default`, `hybrid` and `text_search` of
         `HierarchyStore`.
     beam : int, optional
-        With mode "traversal": number of nodes kept at each step; by default `top_k`, or 10.
+        With mode "traversal": number of nodes kept at each step; by default `top_k` if given, else
+        10.
     n_documents : int, optional
         With mode "document": number of documents to search; 3 by default.
     whole_documents : bool
@@ -182,7 +183,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     document; it may be a chunk. Level "sections" has the highest nodes that lie within one section
     or subsection, and the chunks that none of them covers. A document's title is not a section.
 
-    What a score means depends on the search, and so does a cutoff for LlamaIndex's
+    What a score means depends on the search, and so does a sensible cutoff for LlamaIndex's
     `SimilarityPostprocessor`:
 
     =================  ======================================================

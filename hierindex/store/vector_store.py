@@ -80,7 +80,7 @@ class HierarchyStore(BasePydanticVectorStore):
     * `hybrid`: reciprocal rank fusion of these two, in [0, 1]; `alpha` is 0.5 by default:
       `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`.
     * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
-      `1 - mmr_threshold` times the highest cosine similarity to a result that was chosen before it.
+      `1 - mmr_threshold` times the highest cosine similarity to a result chosen earlier.
 
     Results are ordered by score. Tables of up to 20,000 rows are searched exhaustively; in larger
     ones, a search index picks candidates, which are scored exactly. A filtered query returns all
@@ -88,10 +88,10 @@ class HierarchyStore(BasePydanticVectorStore):
 
     Filters test the metadata of each chunk and of its document. A summary passes if every chunk
     under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one passing
-    chunk is enough. A condition on a key that no node has is never met, even if it is negated; a
-    warning names the key. `hierindex_documents` (`documents` for short, unless a chunk has metadata
-    of that name) is used like a metadata key; it tests the id of a chunk's document. The following
-    keys refer to the node itself, and can be combined with other keys only by AND:
+    chunk is enough. If no node has a key, a condition on it matches nothing, not even if it is
+    negated; a warning names the key. `hierindex_documents` (`documents` for short, unless a chunk
+    has metadata of that name) is used like a metadata key; it tests the id of a chunk's document.
+    The following keys refer to the node itself, and can be combined with other keys only by AND:
 
     * `hierindex_id` and `hierindex_kind`
     * `hierindex_level` and `hierindex_level_max`: the first and the last level of the node
@@ -197,8 +197,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If the hierarchy that made the nodes was given this store as `store=`, the new nodes replace
-        all nodes in the store. Otherwise, when a pipeline passes on only the changed documents,
-        their tree is added beside the existing one and a warning is issued.
+        all nodes in the store. Otherwise, if a pipeline passes on only the changed documents, their
+        nodes form a tree beside the existing one, and a warning is issued.
 
         Raises
         ------

@@ -311,9 +311,9 @@ class SalientSentences:
     ----------
     by : {"topics", "lexrank"}
         How relevance is scored. "lexrank": LexRank, with restarts at the beginnings of documents.
-        "topics" (the default): LexRank plus the share of topic words. A word that occurs in
-        several sentences of a child is a topic word of that child. The fewer children it is a
-        topic word of, the more it weighs.
+        "topics" (the default): LexRank plus the share of topic words. A word that occurs in several
+        sentences of a child is a topic word of that child. It has more weight the fewer children it
+        is a topic word of.
 
     Raises
     ------

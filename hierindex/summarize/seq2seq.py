@@ -96,7 +96,7 @@ class Seq2SeqRewriter:
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order; each is cached after its batch.
+        """Return one rewrite for each text, in order; rewrites are cached as each batch finishes.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Seq2SeqRewriter:
         Returns
         -------
         list[Rewrite]
-            The text is None if the model wrote nothing, or did not shorten a text that exceeds its
+            `text` is None if the model wrote nothing, or did not shorten a text that exceeds its
             window.
         """
         resources = resources or Resources()

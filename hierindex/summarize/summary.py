@@ -102,7 +102,7 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Return the number of tokens in each sentence, counting a space before it, (n_sentences,).
+        """Return the token count of each sentence with a leading space, shape (n_sentences,).
 
         A sentence longer than half of the budget may end up alone, with no space before it. So its
         cost is the higher of the counts with and without the space.
