@@ -161,8 +161,18 @@ def _digested(source, use, *changed):
     return _digest(source, use)
 
 
+@pytest.fixture(scope="session")
+def commands_made_once():
+    """Typer makes its commands anew for each command line, in 0.01 s."""
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
+
+
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, capsys, commands_made_once):
     """Runs a command line in this process; gives exit status, standard output and error."""
 
     from hierindex.cli.app import main
@@ -174,6 +184,19 @@ def run(monkeypatch, capsys):
         return int(stop.value.code or 0), *capsys.readouterr()
 
     return called
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Makes standard output and error those of a terminal of so many columns."""
+
+    def made(columns: int = 80) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
+        for stream in (sys.stdout, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: True)
+
+    return made
 
 
 @pytest.fixture

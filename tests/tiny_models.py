@@ -42,11 +42,12 @@ WORDS = sorted({word.strip(".") for text in SENTENCES for word in text.lower().s
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
 
 
-def save_tiny_bart(folder: Path, window: int = 64) -> None:
+def save_tiny_bart(folder: Path, window: int = 64, brevity: float = 0) -> None:
     """Save a seq2seq model that, as bart-large-cnn, fails on inputs longer than its window."""
     save_bart(
         folder,
         window,
+        brevity,
         vocab_size=256,
         d_model=16,
         encoder_layers=1,
@@ -59,10 +60,11 @@ def save_tiny_bart(folder: Path, window: int = 64) -> None:
     )
 
 
-def save_bart(folder: Path, window: int = 1024, **size: float) -> None:
+def save_bart(folder: Path, window: int = 1024, brevity: float = 0, **size: float) -> None:
     """Save a BART of random weights, as large as bart-large unless `size` says otherwise.
 
-    Like bart-large-cnn it has settings of its own in its generation config.
+    Like bart-large-cnn it has settings of its own in its generation config. `brevity` is added to
+    its logit of the end.
     """
     tokenizer = _tokenizer(
         "<s> $A </s>",
@@ -77,6 +79,7 @@ def save_bart(folder: Path, window: int = 1024, **size: float) -> None:
     with _fixed_seed():
         model = BartForConditionalGeneration(config).eval()
     model.final_logits_bias[:, len(tokenizer) :] = -1e9  # what the tokenizer does not know
+    model.final_logits_bias[:, tokenizer.eos_token_id] += brevity
     model.generation_config = GenerationConfig(
         bos_token_id=0,
         pad_token_id=1,

@@ -117,16 +117,3 @@ def stopped(monkeypatch) -> list[Callable[[str], None]]:
             monkeypatch.setattr(module, "print_note", print_and_stop)
     monkeypatch.setattr(webbrowser, "open", lambda url: True)
     return meanwhile
-
-
-@pytest.fixture
-def terminal(monkeypatch, capsys):
-    """Makes standard output and error those of a terminal of so many columns."""
-
-    def made(columns: int = 80) -> None:
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setenv("TERM", "xterm")
-        for stream in (sys.stdout, sys.stderr):
-            monkeypatch.setattr(stream, "isatty", lambda: True)
-
-    return made

@@ -313,12 +313,11 @@ def test_nothing_that_a_model_writes_acts_on_a_terminal(hierindex, index, termin
     "command",
     [
         ("build", f"none{EVIL}", "--index", "W"),
-        ("build", "letters", "--index", "W", "--summarizer", f"none{EVIL}"),
         ("query", "?", f"letters/{EVIL}", "--index", "index"),
         ("query", "?", f"--{EVIL}"),
         (f"query{EVIL}",),
     ],
-    ids=["source", "model", "argument", "option", "command"],
+    ids=["source", "argument", "option", "command"],
 )
 def test_no_error_acts_on_a_terminal(hierindex, index, terminal, command) -> None:
     terminal(1000)
@@ -844,8 +843,6 @@ def closed_port() -> int:
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
     "build '' --index W": "an empty string",
-    "build letters --index W --embed-model no/model": "'no/model'",
-    "build letters --index W --summarizer no/model": "'no/model'",
     "build letters --index W --llm m": "--llm-base-url",
     "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper'",
     f"{LLM} --prompt y": "'y'",
@@ -857,7 +854,6 @@ BAD_COMMANDS = {
     "update --index index --llm remembered": "--llm remembered",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
     "query ? --index index --response-mode essay": "response_mode",
-    "query ? --index index --rerank no/model": "'no/model'",
     "query ? --index index --where author": "KEY=VALUE",
     "query ? --index index --where file_nam=storm.txt": "'file_nam'; the nearest is file_name;",
     "query ? --index index --stream --json": "--stream and --json",

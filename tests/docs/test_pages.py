@@ -123,7 +123,7 @@ def compared(text: str) -> list[str]:
 def models(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     save_tiny_sentence_transformer(folder / "embed", window=256)
-    save_tiny_bart(folder / "bart", window=2048)  # in which each text fits
+    save_tiny_bart(folder / "bart", window=2048, brevity=2)  # each text fits; it writes some words
     return folder
 
 

@@ -12,7 +12,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from processes import started, until
-from store.trees import record, tree
+from store.trees import documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
@@ -105,9 +105,18 @@ def own_client(own) -> Iterator[Client]:
     yield from client_of(own)
 
 
+@pytest.fixture(scope="session")
+def loadable(tmp_path_factory) -> Path:
+    """The folder of an index whose embedding model a new process can load, without torch."""
+    folder = tmp_path_factory.mktemp("loadable") / "index"
+    HierarchicalIndex.build(documents(), folder)
+    return folder
+
+
 @pytest.fixture
-def serving(tmp_path):
+def serving(loadable, tmp_path):
     """Starts a server of an index in a process of its own, beside that; gives what it says."""
+    copytree(loadable, tmp_path / "index")
 
     @contextmanager
     def serving(*args: str):

@@ -96,7 +96,7 @@ COMMANDS = {
 @pytest.mark.spread
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_serves_until_it_is_stopped(own, serving, tmp_path, command, number) -> None:
+def test_a_command_serves_until_it_is_stopped(serving, tmp_path, command, number) -> None:
     options, says, generation = COMMANDS[command]
     with serving(command, "--index", "index", "--port", "0", *options) as (process, said):
         at = r"(http://127.0.0.1:\d+/(?:mcp)?)"
@@ -110,7 +110,7 @@ def test_a_command_serves_until_it_is_stopped(own, serving, tmp_path, command, n
     assert (tmp_path / "out").read_text() == ""
 
 
-def test_what_was_sent_is_answered_before_the_command_ends(own, serving) -> None:
+def test_what_was_sent_is_answered_before_the_command_ends(serving) -> None:
     with serving("serve", "--index", "index", "--port", "0") as (process, said):
         url = urlsplit(said.split()[-1])
         with ExitStack() as opened:

@@ -228,7 +228,7 @@ def test_an_error_has_its_status_unless_text_was_sent(written, service) -> None:
     assert "levels 0 to" in refused.json()["error"]
 
 
-def test_the_command_serves_several_indexes(own, serving) -> None:
+def test_the_command_serves_several_indexes(serving) -> None:
     with serving("serve", "--index", "a=index", "--index", "b=./index", "--port", "0") as (_, said):
         (url,) = re.fullmatch(
             r".* on a=index, b=./index until .* at (http://\S+/)\n", said
@@ -237,7 +237,7 @@ def test_the_command_serves_several_indexes(own, serving) -> None:
             assert httpx.get(f"{url}{name}/health").json()["generation"] == 1
 
 
-def test_the_command_says_which_model_answers_and_no_password(own, serving) -> None:
+def test_the_command_says_which_model_answers_and_no_password(serving) -> None:
     model = ("--llm", "m", "--llm-base-url", "http://ada:secret@127.0.0.1:9/v1")
     with serving("serve", "--index", "index", "--port", "0", *model) as (_, said):
         assert said.startswith("hierindex: note: m at http://127.0.0.1:9/v1 writes the answers.")

@@ -75,7 +75,7 @@ def test_styles_tell_code_and_headings() -> None:
     assert Mark(0, 3, style="heading") in marks_of("# A")
 
 
-MANY = 100_000  # characters
+MANY = 50_000  # characters
 SIGNS_AGAIN = "*", "[", "`", "_", ":a:`", ":a:a", "**a", "[a](", "\n#", "a."
 STARTS = "a ", "# a", "`a", "`a <", ":a:`~"
 
