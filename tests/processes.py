@@ -15,8 +15,8 @@ import pytest
 
 # LanceDB is imported by what is warm and not used, as a fork does not have its threads.
 IMPORTED = (
-    "hierindex.cli.app hierindex.cli.models lance_namespace llama_index.llms.openai_like nltk "
-    "scipy.stats warm writers"
+    "filelock hierindex.cli.app hierindex.cli.models lance_namespace "
+    "llama_index.llms.openai_like nltk scipy.stats tokenizers warm writers"
 ).split()
 LANCEDB = "ignore:lancedb fork support is experimental:RuntimeWarning"
 _forks = multiprocessing.get_context("forkserver")
