@@ -299,9 +299,9 @@ class Table:
         if not (file := cache_file(self.uri)).exists():
             return
         texts, documents = set[int](), set[str]()
-        table = self.connection.open()
-        assert table is not None  # it was read or written
-        with removals():
+        with self.connection.access_errors(), removals():
+            table = self.connection.open()
+            assert table is not None  # it was read or written
             for version in published(table).values():
                 table.checkout(version)
                 with suppress(FormatError):  # of another version
