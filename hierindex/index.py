@@ -216,7 +216,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model that `embed_model` wraps; it is loaded once."""
+        """Return `embed_model`, without LlamaIndex's interface if it was loaded by name."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()

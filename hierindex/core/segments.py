@@ -110,12 +110,12 @@ class GapRule(ABC):
     """
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; gap i follows row i."""
         return self.weak_gaps(gap_similarity(rows.X))
 
     @abstractmethod
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the indices of the gaps to cut at, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
@@ -154,7 +154,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -167,7 +167,7 @@ class Gradient(Percentile):
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -186,7 +186,7 @@ class StandardDeviation(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         return _below(similarity, similarity.mean() - self.amount * similarity.std())
 
 
@@ -200,7 +200,7 @@ class Interquartile(StandardDeviation):
     amount: float = 1.5  # as LangChain
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         low, high = np.percentile(similarity, [25, 75])
         return _below(similarity, similarity.mean() - self.amount * (high - low))
 
@@ -216,7 +216,7 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut at, given the cosine similarity of the chunks around each gap."""
+        """Return the gaps to cut at, ascending; `similarity[i]` compares rows i and i + 1."""
         return _below(similarity, self.threshold)
 
 
@@ -252,7 +252,7 @@ class Optimal:
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps at which to cut, ascending; gap i follows chunk i."""
+        """Return the gaps at which to cut, ascending; gap i follows row i."""
         starts, first = [], 0
         for part in np.array_split(np.arange(len(rows)), -(-len(rows) // STRETCH)):
             starts.append(first + self._starts(rows[part], caps))

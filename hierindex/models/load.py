@@ -68,7 +68,8 @@ def load_embed_model(
     Raises
     ------
     InputError
-        If `precision` has another value, or the extra for "multilingual" is not installed.
+        If `precision` is neither "bfloat16" nor "float32", or the extra for "multilingual" is not
+        installed.
     ModelError
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.
@@ -124,7 +125,7 @@ def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
     Raises
     ------
     InputError
-        If `precision` has another value.
+        If `precision` is neither "bfloat16" nor "float32".
     ModelError
         If the model is neither a local folder nor available from the hub, or is not a sequence
         classification model with one label.

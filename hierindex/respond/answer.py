@@ -175,7 +175,8 @@ class Answer:
     seconds : dict of str to float
         By stage.
     why : str, optional
-        Why the chunks were searched or an outline was chosen; None if the options decided it.
+        Why the chunks were searched or an outline was chosen; None if the options decided it, or if
+        a quoted answer found no node.
     score : float, optional
         For an extractive answer: the probability that it answers the question.
     best : str, optional

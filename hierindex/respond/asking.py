@@ -110,8 +110,7 @@ def _quoted(
     extracts: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Answer:
-    if levels := levels_of(options.get("level")):
-        cut_of(table.snapshot(), levels)  # fails if the tree lacks one
+    cut_of(table.snapshot(), levels_of(options.get("level")))  # fails if the tree lacks one
     retrieving = retriever_options(options)
     model, known = load(), {name: extracts[name] for name in extracts.keys() & EXTRACTS}
     return Extractive(model, **known).answer(Retrieval(table, model, **retrieving), question)

@@ -281,8 +281,7 @@ def query_engine_of(
     if response_mode is None and any(map(direct.get, COMPACT_TEMPLATES)):
         response_mode = COMPACT
     mode = choose_mode(response_mode, llm)
-    if levels := levels_of(level):
-        cut_of(table.snapshot(), levels)  # fails if the tree lacks one
+    cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
     made = as_retriever(level=level, **options)
     answering = {**direct, **(synthesizer or {})}
     return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)

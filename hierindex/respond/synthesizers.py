@@ -73,9 +73,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer, 0.4 by default; below it, the question is refused. The score is
         the probability that the nodes answer the question. It depends on the question's similarity
         to the nearest sentence, the share of its words in a node, and whether the best five nodes
-        contain its numbers and names. Questions about the whole index score 1; keyword queries
-        whose words all occur in one node score at least 0.9. With 0 or None, a question is refused
-        only if it has no words to search for, or the nodes have no text.
+        contain its numbers and names. Questions about the whole index score 1; questions that
+        consist only of keywords, all of which occur in one node, score at least 0.9. With 0 or
+        None, a question is refused only if it has no words to search for, or the nodes have no
+        text.
 
     Raises
     ------

@@ -146,10 +146,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
         How to score: "dense" by vectors, "hybrid" by vectors and words, "text" by words (BM25), or
-        "context", which is "hybrid" with each node's score raised by those of its neighbours in
-        reading order (only if one level is searched). By default "context" in mode "auto",
-        otherwise "dense". The first three are the modes `default`, `hybrid` and `text_search` of
-        `HierarchyStore`.
+        "context" by vectors and words, with each node's score raised by those of its document's
+        other nodes, most by its neighbours in reading order (only if one level is searched). By
+        default "context" in mode "auto", otherwise "dense". The first three are the modes
+        `default`, `hybrid` and `text_search` of `HierarchyStore`.
     beam : int, optional
         With mode "traversal": number of nodes kept at each step; by default `top_k` if given, else
         10.

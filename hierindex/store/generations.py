@@ -101,7 +101,7 @@ def keep_last(table: "Table", n: int, *, alone: bool) -> None:
     stats: Any = table.stats()
     n_fragments = stats["fragment_stats"]["num_fragments"]
     if n_fragments <= 1 + stats["num_rows"] // FRAGMENT_ROWS:
-        prune(table, [*held.values()][-n:][0], alone=alone)
+        prune(table, min([*held.values()][-n:]), alone=alone)
 
 
 def renew(table: "Table") -> None:
@@ -115,11 +115,11 @@ def renew(table: "Table") -> None:
         table.restore()
         new.append(table.version)
         table.tags.update(f"{TAG}{generation}", new[-1])
-    prune(table, new[0], alone=True)
+    prune(table, min(new), alone=True)
 
 
 def prune(table: "Table", oldest: int, *, alone: bool) -> None:
-    """Remove the versions before that of the oldest generation, and the files only they need.
+    """Remove the versions before `oldest`, and the files that only they need.
 
     A failure is only logged, because the next write tries again.
 
@@ -128,7 +128,7 @@ def prune(table: "Table", oldest: int, *, alone: bool) -> None:
     table : Table
         Table at its newest version.
     oldest : int
-        The version to keep, with all later ones.
+        Version of the oldest generation; it and all later versions are kept.
     alone : bool
         Whether no other process can be writing; then files of killed writers are removed, too.
     """

@@ -53,10 +53,10 @@ def maintain(table: "Table") -> None:
 
 
 def neglected(table: "Table") -> tuple[dict[str, Any], list[str]]:
-    """Return what the search indices lack.
+    """Return the search indices to create, and those to update.
 
-    These are the configurations of missing ones that pay off, by column, and the names of those
-    that lack too many rows.
+    The first are configurations by column, of indices that are missing and pay off. The second are
+    names of indices that lack too many rows.
     """
     from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 

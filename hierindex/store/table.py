@@ -302,11 +302,12 @@ class Table:
         with self.connection.access_errors(), removals():
             table = self.connection.open()
             assert table is not None  # it was read or written
-            for version in published(table).values():
+            for number, version in published(table).items():
                 table.checkout(version)
                 with suppress(FormatError):  # of another version
                     check_format(table.schema, self.uri)
-                    rows = Snapshot(self.uri, table).select("text_hash", "document_hash")
+                    one = Snapshot(self.uri, table, state=(b"", number))
+                    rows = one.select("text_hash", "document_hash")
                     texts.update(rows["text_hash"].to_pylist())
                     documents.update(rows["document_hash"].to_pylist())
         try:
@@ -350,8 +351,8 @@ class Table:
             return None, {}
         held = published(table)
         self.lock.check_alone(max(held, default=0))
-        version = max(held.values(), default=None)
-        if version not in (None, table.version):  # a killed writer has gone on from it
+        version = held[max(held)] if held else table.version
+        if version != table.version:  # a killed writer has gone on from it
             table.checkout(version)
             table.restore()
         check_format(table.schema, self.connection.uri)

@@ -302,10 +302,10 @@ class SalientSentences:
     """The default extractor: salient sentences of all children, more from larger ones.
 
     Sentences without content are left out if the child that they come from has better ones.
-    Sentences that cannot be understood alone weigh less, and phrases that are repeated with only
-    the names or numbers changed hardly count. Definitions of title words, and the beginnings of
-    documents, are preferred. Sentences are compared by TF-IDF weights, with the group as corpus.
-    The method and its constants were tuned in `tests/benchmarks/extractive.py`.
+    Sentences that cannot be understood alone weigh less. If more than three sentences of a document
+    differ only in their content words, they hardly count. Definitions of title words, and the
+    beginnings of documents, are preferred. Sentences are compared by TF-IDF weights, with the group
+    as corpus. The method and its constants were tuned in `tests/benchmarks/extractive.py`.
 
     Parameters
     ----------

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+from pathlib import Path
 
 import lancedb
 import pytest
 from fakes import HashingEmbedding
+from lancedb.table import Tags
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
@@ -71,6 +73,27 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
         store.add([node(0)])
     assert columns_of(store, "id") == {"id": ["0000"]}
     assert "is postponed to the next write" in caplog.text
+
+
+def test_a_recovery_that_is_killed_loses_nothing(store, monkeypatch):
+    for i in range(2):
+        store.add([node(i)])
+    lancedb.connect(store.uri).open_table("nodes").delete("id = '0001'")  # and not published
+    Path(store.uri, ".writer").write_text("killed")
+    update, done = Tags.update, []
+
+    def killed(*args):
+        if done:
+            raise KeyboardInterrupt
+        done.append(update(*args))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tags, "update", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.add([node(2)])
+    again = HierarchyStore(store.uri)
+    again.add([node(2)])
+    assert columns_of(again, "id") == {"id": ["0000", "0001", "0002"]}
 
 
 def test_first_writers_at_once_lose_nothing(tmp_path):
