@@ -187,7 +187,8 @@ class Answer:
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names
         and quoted words that are neither in the passages nor in the titles above them, and other
-        important words that no node about the question's subject contains.
+        important words that no node about the question's subject contains. If the question was
+        refused, only the words that no chunk of the index contains.
     unknown : dict of str to list of str
         For extractive and refused answers: file names in the question that match no document and
         occur in no passage, each with the ids of documents with similar names.

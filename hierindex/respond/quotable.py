@@ -110,7 +110,10 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
 
 
 def _facts_about(node: Node) -> str:
-    """Return the author and date of a chunk's document as a record; empty if unknown."""
+    """Return the title of a chunk's document, and the authors and date in a line below it.
+
+    Empty if no author is known.
+    """
     if node.level or len(node.documents) != 1:
         return ""
     facts = {
@@ -122,9 +125,8 @@ def _facts_about(node: Node) -> str:
     }
     if facts.keys().isdisjoint(PEOPLE):
         return ""
-    if "from" in facts and TITLE in facts:
-        facts = {"subject": facts.pop(TITLE), **facts}
-    return "; ".join(f"{key}: {value}" for key, value in facts.items())
+    title = facts.pop(TITLE, "")
+    return f"{title}\n{'; '.join(f'{key}: {value}' for key, value in facts.items())}"
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
@@ -223,9 +225,17 @@ def _reads_on(unit: Unit, best: Unit, last: Unit, announced: bool = False) -> bo
 def passage_of(
     units: Sequence[Unit], nodes: Sequence[Node], run: tuple[int, int], best: int
 ) -> Passage:
-    """Return the passage from one unit to another that contains the unit `best`."""
-    node = nodes[units[best].node]
-    return quoted(node, units[run[0]], units[run[1]], _lead(units, run[0]), units[best].text)
+    """Return the passage from one unit to another that contains the unit `best`.
+
+    The heading is left out between the metadata of a document and its text.
+    """
+    (first, last), node = run, nodes[units[best].node]
+    lead, answers = _lead(units, first), units[best].text
+    if units[best].kind == "about":
+        answers = lead.strip()
+        headings = (i for i in range(first + 1, last) if units[i].kind == "heading")
+        first = next(headings, first - 1) + 1
+    return quoted(node, units[first], units[last], lead, answers)
 
 
 def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage:
@@ -280,7 +290,8 @@ def _lead(units: Sequence[Unit], first: int) -> str:
     It is a table's header, the sentence that announces a list or a quotation, or a speaker.
     """
     if units[first].kind == "about":
-        return units[first].text
+        _, below, facts = units[first].text.partition("\n")
+        return facts + below  # the title is shown above each passage
     begins = first  # of the table, the list or the paragraph
     kind, block = units[first].kind, units[first].block
     while begins and follows(units[begins - 1], units[begins]):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.identity import name_of
-from hierindex.retrieve.named import NAMES, ORDINARY, titles_of_documents
+from hierindex.retrieve.named import NAMES, ORDINARY, documents_of, kind_of, titles_of_documents
 from hierindex.retrieve.search import Search
-from hierindex.store.filters import CHUNKS
+from hierindex.store.filters import CHUNKS, Scope, of_documents
 from hierindex.store.search import having
 from hierindex.text.display import counted, shortened
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
@@ -62,12 +62,14 @@ class Asked(NamedTuple):
     There are no words if the question does neither, or has only words without content, or asks for
     all documents: then `for_documents` is true. `for_several` is true if the documents are asked
     for in the plural, so that a list of them is an answer, and `without` if they lack the words.
+    `kind` is that of the files if only one is asked for, as in "which e-mails".
     """
 
     words: list[str]
     for_documents: bool
     for_several: bool
     without: bool = False
+    kind: str | None = None
 
     @property
     def is_for_all(self) -> bool:
@@ -124,30 +126,41 @@ def listing(search: Search) -> Listing | None:
         None if the question does not count or list, or has no words but question words and does
         not ask for all documents.
     """
-    asked, for_documents, _, without = asked_of(search.question)
+    asked, for_documents, _, without, kind = asked_of(search.question)
+    if not (asked or for_documents):
+        return None
+    of = documents_of(kind, search.snapshot) if kind else []
+    if kind and (of or not asked):
+        noun, where = kind, CHUNKS & of_documents(of)
+    else:
+        noun, where = "document", CHUNKS  # where no file is an e-mail, texts may be
+    scope = search.snapshot.scope(search.filters, where, columns=("documents",))
+    passing = " with the filters" * bool(search.filters)
     if not asked:
-        return _every_document(search) if for_documents else None
+        return _every_document(scope, noun, passing)
     if for_documents and without:
-        return _documents_without(search, asked)
-    words, absent, rows = asked, list[str](), _chunks(search, asked)
+        last = "or" if OR.search(search.question) else "and"
+        return _documents_without(scope, asked, last, noun, passing)
+    words, absent, rows = asked, list[str](), _chunks(scope, asked)
     if not rows.num_rows:
-        alone = {word: _chunks(search, [word]).num_rows for word in asked}
+        alone = {word: _chunks(scope, [word]).num_rows for word in asked}
         words, absent = [], [word for word in asked if not alone[word]]
         for word in sorted(asked, key=alone.__getitem__):
-            if (found := _chunks(search, [*words, word])).num_rows:
+            if (found := _chunks(scope, [*words, word])).num_rows:
                 words, rows = [*words, word], found
     documents = dict(_numbers(rows).most_common())
     beside = [word for word in asked if word not in (*words, *absent)]
-    parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
+    of_kind = "" if noun == "document" else f" of the {noun}s"
+    parts = [f"no chunk{of_kind} has {_joined(absent, 'or')}"] if absent else []
     if words:
         chunks = f"{counted(rows.num_rows, 'chunk')}, titles and authors included"
-        of = f"{counted(len(documents), 'document')} ({chunks})"
+        held_by = f"{counted(len(documents), noun)} ({chunks})"
         has = "has" if len(documents) == 1 else "have"
         together = " in one chunk" if len(words) > 1 else ""
         but = f", but not {_joined(beside, 'or')}" if beside else ""
         named = shortened([f"{document} ({n:,})" for document, n in documents.items()])
-        parts.append(f"{of} {has} {_joined(words, 'and')}{together}{but}: {named}")
-    text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."
+        parts.append(f"{held_by} {has} {_joined(words, 'and')}{together}{but}: {named}")
+    text = f"{'with the filters, ' if passing else ''}{'; '.join(parts)}."
     return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 
 
@@ -160,52 +173,53 @@ def asked_of(question: str) -> Asked:
     asks = ASKS.search(question)
     rest = WORD.findall(question[asks.end() :]) if asks else []
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
+    kind = kind_of(names[0]) if len(names) == 1 else None
     words = {word.lower(): word for word in rest if word not in names}
-    if names and words.keys() <= EVERY and DOCUMENT.fullmatch(names[0]):
-        return Asked([], True, True)
+    if names and words.keys() <= EVERY and (kind or DOCUMENT.fullmatch(names[0])):
+        return Asked([], True, True, kind=kind)
     words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
     if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False, False)
     telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
     several = " ".join(names).endswith(PLURAL)
     without = several and LACKS.search(question) is not None
-    return Asked(telling or [*words.values()], bool(names), several, without)
+    return Asked(telling or [*words.values()], bool(names), several, without, kind)
 
 
-def _every_document(search: Search) -> Listing:
-    """List all documents that pass the filters, with their titles."""
-    rows = _chunks(search, [])
+def _every_document(scope: Scope, noun: str, passing: str) -> Listing:
+    """List all documents of a scope, with their titles."""
+    rows = _chunks(scope, [])
     documents = _numbers(rows)
     shown = [*documents][:MAX_TITLES]
-    titles = titles_of_documents(search.snapshot, shown)
+    titles = titles_of_documents(scope.snapshot, shown)
     titles = {each: title for each, title in titles.items() if title != name_of(each)}
     named = [f"- {titles[each]} ({each})" if each in titles else f"- {each}" for each in shown]
     named += [f"- and {more:,} more"] if (more := len(documents) - len(shown)) else []
-    n_documents = counted(len(documents), "document")
-    text = "\n".join([f"{n_documents}{' with the filters' * bool(search.filters)}:", *named])
+    ends = ":" if named else "."
+    text = "\n".join([f"{counted(len(documents), noun)}{passing}{ends}", *named])
     return Listing(text, [], [], rows.num_rows, dict(documents))
 
 
-def _documents_without(search: Search, words: Sequence[str]) -> Listing:
+def _documents_without(
+    scope: Scope, words: Sequence[str], last: str, noun: str, passing: str
+) -> Listing:
     """List the documents that have no chunk with all words, or with any if "or" joins them."""
-    last = "or" if OR.search(search.question) else "and"
     groups = [[word] for word in words] if last == "or" else [words]
-    found = {document for group in groups for document in _numbers(_chunks(search, group))}
-    every = _numbers(_chunks(search, []))
+    found = {document for group in groups for document in _numbers(_chunks(scope, group))}
+    every = _numbers(_chunks(scope, []))
     documents = {document: n for document, n in every.items() if document not in found}
-    of = counted(len(every), f"document(s){' with the filters' * bool(search.filters)}")
+    of = counted(len(every), f"{noun}(s){passing}")
     has = f"{'has' if len(documents) == 1 else 'have'} no chunk with {_joined(words, last)}"
     named = f": {shortened([*documents])}" if documents else ""
     text = f"{len(documents):,} of {of} {has}{named}."
     return Listing(text, [*words], [], sum(documents.values()), documents)
 
 
-def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
-    """Return the chunks that pass the filters and contain all words."""
-    scope = search.snapshot.scope(search.filters, CHUNKS, columns=("documents",))
+def _chunks(scope: Scope, words: Sequence[str]) -> "pa.Table":
+    """Return the chunks of a scope that contain all words."""
     if words:
         return having(scope, words)
-    return search.snapshot.select(*scope.columns, where=scope.where)
+    return scope.snapshot.select(*scope.columns, where=scope.where)
 
 
 def _numbers(chunks: "pa.Table") -> Counter[str]:

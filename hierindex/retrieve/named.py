@@ -21,11 +21,18 @@ MOST_SIMILAR = 3  # documents whose names are similar to one
 LONGEST = 20  # words of a name
 INSTEAD = "it"  # "this document" makes any question one about the whole
 NAMES = (  # nouns that name any document
-    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
-    r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
-    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
-    r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
+    r"(?:articles?|books?|chapters?|documents?|(?:e-?)?mails?|files?|letters?|meetings?|messages?"
+    r"|notes?|pages?|papers?|passages?|pdfs?|presentations?|reports?|spreadsheets?|texts?"
+    r"|artikeln?|berichten?|briefen?|datei(?:en)?|dokumente?n?|kapiteln?|nachricht(?:en)?"
+    r"|notiz(?:en)?|seiten?|stellen?|texten?"
+    r"|archivos?|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
 )
+KINDS = {  # of files: the nouns for them, and how their names end
+    "e-mail": (r"(?:e-?)?mails?|correos?", (".eml", ".msg")),
+    "PDF": ("pdfs?", (".pdf",)),
+    "presentation": ("presentations?|slides", (".odp", ".pptx")),
+    "spreadsheet": ("spreadsheets?|workbooks?", (".csv", ".ods", ".tsv", ".xls", ".xlsx")),
+}
 # Words around a name that say what it is, as in "the meeting ES2009a".
 BEFORE = re.compile(rf"(?:the )?(?:(?:{NAMES}|folder) )?$", re.IGNORECASE)
 AFTER = re.compile(rf" (?:{NAMES}|folder)\b(?! ?\d)", re.IGNORECASE)
@@ -137,13 +144,28 @@ def _belongs(
     )
 
 
+def kind_of(noun: str) -> str | None:
+    """Return the kind of files that a noun names, as "e-mail" for "mails"; None for other nouns."""
+    named = (kind for kind, (nouns, _) in KINDS.items() if re.fullmatch(nouns, noun, re.I))
+    return next(named, None)
+
+
+def documents_of(kind: str, snapshot: Snapshot) -> list[str]:
+    """Return the ids of the documents of a kind."""
+    endings = KINDS[kind][1]
+    return [each for each in snapshot.document_ids() if each.lower().endswith(endings)]
+
+
 def called(question: str, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the only document whose title or file name has the words that a question ends with.
 
-    So "Give an overview of the manual." names the document "Brewtek E2 manual". Nouns for several
-    documents, such as "the project" and "the notes", name none.
+    So "Give an overview of the manual." names the document "Brewtek E2 manual". A noun for a kind
+    of files, such as "the e-mails", names all of them. Other nouns for several documents, such as
+    "the project" and "the notes", name none.
     """
     found = OF_THE.search(question)
+    if found and (kind := kind_of(found[1].strip(" .?!"))):
+        return tuple(documents_of(kind, snapshot))
     words = {*_form(found[1]).split()} - ORDINARY if found else set()
     if not words or any(SEVERAL.fullmatch(word) for word in words):
         return ()

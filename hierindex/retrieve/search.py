@@ -118,8 +118,11 @@ class Search:
         nodes = to_nodes(rows.drop_columns(["vector"]))
         words = np.array([lexical.get(node.id, 0.0) for node in nodes])
         ranked = ranked_in_context(nodes, blended(cosine, words, self._shares(nodes)))
-        first = {node.text: i for i, (node, _) in reversed([*enumerate(ranked)])}
-        return ranked[: sorted(first.values())[:n][-1] + 1]
+        kept = [*dict.fromkeys(map(TEXT, ranked))][:n]
+        best_by_words = by_words["text"].to_pylist()[:1]
+        if n > 1 and not {*kept}.issuperset(best_by_words):  # its document has no other like it
+            kept[-1:] = best_by_words
+        return [each for each in ranked if TEXT(each) in kept]
 
     def _shares(self, nodes: Sequence[Node]) -> Floats1d:
         """Return the weight of the vectors for each node: high if its words mean little."""

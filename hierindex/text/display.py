@@ -251,9 +251,8 @@ def notes_of(answer: Json) -> list[str]:
     if unsupported := answer.get("unsupported"):
         notes.append(f"[?] No passage supports: {' '.join(unsupported)}")
     if missing := answer.get("missing"):
-        of_summaries = any(source["level"] for source in answer["sources"])
-        where = " in the summaries searched" if of_summaries else ""
-        notes.append(f"Not found{where}: {', '.join(missing)}")
+        where = "the index" if answer["refused"] else "these passages"
+        notes.append(f"Not in {where}: {', '.join(missing)}")
     return [*filter(None, notes)]
 
 

@@ -83,6 +83,57 @@ def test_all_documents_are_listed_and_nothing_else(index, question):
     assert str(engine.query(question)).strip() == answer.answer
 
 
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    for name, subject in (("a", "Tiles"), ("b", "Gutters")):
+        mail = f"From: ada@roof.example\nSubject: {subject}\n\nThe {subject.lower()} leak again.\n"
+        (folder / f"{name}.eml").write_text(mail)
+    (folder / "c.csv").write_text("item,leaks\nTiles,3\nGutters,1\nChimney,2\n")
+    (folder / "d.txt").write_text("The chimney of the school leaks in every storm.\n")
+    return HierarchicalIndex.build(folder, folder / "index")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many e-mails are there?", "2 e-mails:\n- Tiles (a.eml)\n- Gutters (b.eml)"),
+        ("List all mails", "2 e-mails:\n- Tiles (a.eml)\n- Gutters (b.eml)"),
+        ("Which spreadsheets are there?", "1 spreadsheet:\n- c.csv"),
+        ("Which PDFs are there?", "0 PDFs."),
+        ("Which e-mails do not mention tiles?", '1 of 2 e-mails has no chunk with "tiles": b.eml.'),
+    ],
+)
+def test_documents_of_a_kind_are_listed(kinds, question, text):
+    answer = kinds.ask(question)
+    assert (answer.answer, answer.refused, answer.passages) == (text, False, [])
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "start"),
+    [
+        ("Which e-mails mention gutters?", {"b.eml": 1}, "1 e-mail (1 chunk,"),
+        ("Which e-mails mention the school?", {}, 'No chunk of the e-mails has "school"'),
+        ("Which PDFs mention the school?", {"d.txt": 1}, "1 document (1 chunk,"),
+    ],
+)
+def test_documents_of_a_kind_with_the_words_are_listed(kinds, question, documents, start):
+    listing = kinds.ask(question).listing
+    assert listing.documents == documents
+    assert listing.text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [("Summarise the spreadsheet.", {"c.csv"}), ("Summarise the e-mails", {"a.eml", "b.eml"})],
+)
+def test_an_overview_of_documents_of_a_kind(kinds, question, documents):
+    answer = kinds.ask(question)
+    assert answer.why is not None
+    assert "for an outline of" in answer.why
+    assert {each.document for each in answer.citations} == documents
+
+
 @pytest.mark.parametrize("question", ["list all documents", "How many documents are there?"])
 def test_a_list_of_documents_asks_no_language_model(index, question):
     with serve(lambda prompt: "Many. [1]") as server:

@@ -51,5 +51,5 @@ def test_passages_are_verbatim_and_short(answers):
         assert len(answer.passages) <= 5
         for passage in answer.passages:
             assert passage.text in answer.answer
-            assert passage.best in passage.text or passage.best == passage.lead
+            assert passage.best in passage.text or passage.best == passage.lead.strip()
             assert len(passage.text.split()) <= 80

@@ -3,8 +3,8 @@ import tracemalloc
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import QueryBundle, TextNode
-from store.trees import record, tree
+from llama_index.core.schema import Document, QueryBundle, TextNode
+from store.trees import chunks, record, tree
 
 from hierindex import HierarchyRetriever, HierarchyStore, RaptorHierarchy
 
@@ -50,6 +50,21 @@ def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     assert scores == sorted(scores, reverse=True)
     monkeypatch.setattr("hierindex.retrieve.search.MOST_COMPARED", len(own))
     assert found(store) == everything
+
+
+def test_the_best_match_of_words_is_found_beside_a_document_that_is_similar(tmp_path):
+    often = "  ".join(
+        f"The {'pilot' if i // 3 % 2 else 'harbour'} waits for {i}." for i in range(90)
+    )
+    nodes = [
+        n for text in (often, "The harbour pilot is Ada.") for n in chunks(Document(text=text))
+    ]
+    store = stored(tmp_path, nodes, [*np.linspace(0.9, 0.8, len(nodes) - 1), 0.1])
+    retriever = HierarchyRetriever(store, HashingEmbedding(), by="context", level=0, top_k=5)
+    asked = QueryBundle("Who is the harbour pilot?", embedding=[1.0, 0.0])
+    retrieved = [node.node_id for node in retriever.retrieve(asked)]
+    assert len(retrieved) == 5
+    assert nodes[-1].node_id in retrieved[1:]
 
 
 def test_many_nodes_are_ranked_in_little_memory(tmp_path):
