@@ -527,7 +527,7 @@ def test_a_refusal_by_summaries_says_so(hierindex, index) -> None:
     asked = ("query", "Which enzyme splits 1234?", "--index", index, "--level", "documents")
     refusal, missing, *_ = hierindex(*asked)[1].split("\n\n")
     assert refusal.endswith(" answers this; without a level, the chunks are searched.")
-    assert missing == "Not in the index: enzyme, splits, 1234"
+    assert missing.strip() == "Not in the index: enzyme, splits, 1234"
 
 
 def test_a_question_to_a_damaged_index_prints_one_line(index, tmp_path) -> None:
