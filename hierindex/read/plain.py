@@ -48,6 +48,7 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
     r"(?:(?:[ \t]*\n)*[ \t]+\S.*(?:\n|\Z))*",
     re.MULTILINE,
 )
+SLACK = 2  # marks more or fewer than the title's characters
 SHORT = 4  # marks, which must be as many as the title's characters
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
@@ -96,7 +97,8 @@ def read_unnamed(file: BinaryIO) -> Reading:
 def read_plain(file: BinaryIO) -> Reading:
     """Return the text of a file and its headings."""
     text, metadata, headings = read_unnamed(file)
-    return Reading(text, metadata, headings or plain_headings(text))
+    underlined = list(rst_headings(text, exactly=True))
+    return Reading(text, metadata, headings or underlined or plain_headings(text))
 
 
 def plain_headings(text: str) -> Sequence[Heading]:
@@ -145,8 +147,10 @@ def read_rst(file: BinaryIO) -> Reading:
     return Reading(text, metadata, list(rst_headings(text)))
 
 
-def rst_headings(text: str) -> Iterator[Heading]:
+def rst_headings(text: str, *, exactly: bool = False) -> Iterator[Heading]:
     r"""Yield the underlined titles; a style's level is its order of appearance.
+
+    If `exactly`, as in plain text, only those whose rule is as long, within two characters.
 
     >>> found = rst_headings("One\n===\n\nText.\n\nTwo\n---\n")
     >>> [(heading.level, heading.title, heading.start) for heading in found]
@@ -164,6 +168,7 @@ def rst_headings(text: str) -> Iterator[Heading]:
         line = text[text.rfind("\n", 0, start - 1) + 1 : start]  # before it
         may_begin = start == end or line[:1] in (" ", "\t", "\n") or line.startswith("..")
         is_long = len(under) >= min(SHORT, len(title)) and over in (None, under)
+        is_long &= not exactly or abs(len(under) - len(title)) <= SLACK
         if may_begin and is_long and any(map(str.isalnum, title)):
             level = styles.setdefault((found["mark"], over is not None), len(styles) + 1)
             shown = displayed(title[: 4 * MAX_TITLE])

@@ -81,6 +81,7 @@ BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 OPENINGS = re.compile(  # sections that tell what a document is about
+    r"(?:(?:chapter|section|part|kapitel|abschnitt|cap\u00edtulo|secci\u00f3n) )?[\d.#\s]*"
     r"(?:abstract|summary|introduction|overview|about|conclusions?|description|discussion|highlights"
     r"|purpose|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
     re.IGNORECASE,
@@ -172,8 +173,7 @@ def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
     weight = 1 + TITLED * len(titles.intersection(map(str.lower, words))) / max(1, len(titles))
     if defines := DEFINES.match(sentence.text):
         weight *= 1 if titles.isdisjoint(tokens(defines[1].lower())) else DEFINED
-    numbered = (title.lstrip("0123456789.# ") for title in titles_of(section))
-    return weight * (PLACED if any(map(OPENINGS.match, numbered)) else 1)
+    return weight * (PLACED if any(map(OPENINGS.match, titles_of(section))) else 1)
 
 
 def _is_near_beginning(sentence: Sentence) -> bool:

@@ -86,6 +86,14 @@ def test_headings_are_those_of_docutils(text, found):
     assert [heading[:3] for heading in rst_headings(text)] == found
 
 
+def test_rules_as_long_as_a_line_make_it_a_heading_of_plain_text(read_one):
+    text = f"TRIGGERS\n========\n{BODY}1. Aims\n-------{BODY}Name of a column\n----{BODY}-- \nAda\n"
+    document = read_one("a.txt", text)
+    assert [each[:2] for each in document.metadata["headings"]] == [[1, "TRIGGERS"], [2, "1. Aims"]]
+    assert document.metadata["title"] == "TRIGGERS"
+    assert document.text == text
+
+
 def test_a_document_has_its_title(read_one):
     document = read_one("a.rst", "One\n===\n\nText.\n")
     (heading,) = document.metadata["headings"]
