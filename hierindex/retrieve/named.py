@@ -43,7 +43,8 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff
 FILE = re.compile(r"(?<![\w@:./-])(?!www\.)(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 OF_THE = re.compile(  # a document
-    r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?:my|our|that|the|this)\s+(.+)", re.I
+    r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?P<the>my|our|that|the|this)\s+(?P<name>.+)",
+    re.IGNORECASE,
 )
 SEVERAL = re.compile(rf"archive|corpus|data|folder|index|library|project|repository|{NAMES}(?<=s)")
 ZEROS = re.compile(r"\b0+(?=\d)")
@@ -156,17 +157,24 @@ def documents_of(kind: str, snapshot: Snapshot) -> list[str]:
     return [each for each in snapshot.document_ids() if each.lower().endswith(endings)]
 
 
-def called(question: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the only document whose title or file name has the words that a question ends with.
+def called(question: str, snapshot: Snapshot) -> tuple[tuple[str, ...], str]:
+    """Find the only document whose title or file name has the words that a question ends with.
 
     So "Give an overview of the manual." names the document "Brewtek E2 manual". A noun for a kind
     of files, such as "the e-mails", names all of them. Other nouns for several documents, such as
-    "the project" and "the notes", name none.
+    "the project" and "the notes", name none. Returned are the documents, and the question with "it"
+    in place of their name.
     """
-    found = OF_THE.search(question)
-    if found and (kind := kind_of(found[1].strip(" .?!"))):
+    if (found := OF_THE.search(question)) is None:
+        return (), question
+    documents = _documents_called(found["name"], snapshot)
+    return documents, f"{question[: found.start('the')]}{INSTEAD}" if documents else question
+
+
+def _documents_called(name: str, snapshot: Snapshot) -> tuple[str, ...]:
+    if kind := kind_of(name.strip(" .?!")):
         return tuple(documents_of(kind, snapshot))
-    words = {*_form(found[1]).split()} - ORDINARY if found else set()
+    words = {*_form(name).split()} - ORDINARY
     if not words or any(SEVERAL.fullmatch(word) for word in words):
         return ()
     paths = {_form(each) for each in snapshot.document_ids() if "/" in each}
