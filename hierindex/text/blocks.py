@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from hierindex.node import Node, Quote, titles_of
@@ -141,7 +142,7 @@ def split_blocks(text: str) -> Iterator[Block]:
 def blocks_of(node: Node) -> list[Block]:
     """Return the blocks of a node's text, each within one of its quotes.
 
-    The title of a section is a heading even if it is not marked as one. Text below "References" or
+    The titles of sections are headings even if they are not marked. Text below "References" or
     "Contents" has these kinds.
     """
     if not node.quotes:
@@ -156,10 +157,10 @@ def quoted_blocks(text: str, quote: Quote) -> Iterator[Block]:
     part, is_first = text[quote.at : quote.to], True
     for block in split_blocks(part):
         at, to = quote.at + block.start, quote.at + block.end
-        head = part[block.start : block.end].partition("\n")[0]
-        if is_first and titles and _words(head) == titles[-1]:
-            yield Block(at, at + len(head), "heading")
-            at = to if block.kind == "heading" else at + len(head) + 1
+        lines = part[block.start : block.end].split("\n") if is_first else []
+        for line in takewhile(lambda line: _words(line) in titles, lines):
+            yield Block(at, at + len(line), "heading")
+            at = to if block.kind == "heading" else at + len(line) + 1
         if at < to:
             yield Block(at, to, kind if kind and block.kind in BELOW else block.kind)
         is_first = False
