@@ -79,7 +79,8 @@ class Search:
     def best(self, n: int, where: Prefilter = EVERY_ROW) -> list[Found]:
         """Return at most n nodes, best first, that pass the filters and meet a condition.
 
-        In context, nodes with the same text count as one.
+        In context, nodes with the same text count as one, and the best node by meaning and the best
+        by words are among the nodes if there is room.
         """
         in_context = self.by == "context"
         if not self.snapshot.exists:
@@ -119,9 +120,9 @@ class Search:
         words = np.array([lexical.get(node.id, 0.0) for node in nodes])
         ranked = ranked_in_context(nodes, blended(cosine, words, self._shares(nodes)))
         kept = [*dict.fromkeys(map(TEXT, ranked))][:n]
-        best_by_words = by_words["text"].to_pylist()[:1]
-        if n > 1 and not {*kept}.issuperset(best_by_words):  # its document has no other like it
-            kept[-1:] = best_by_words
+        first = {text for rows in (by_meaning, by_words) for text in rows["text"].to_pylist()[:1]}
+        if len(left := first.difference(kept)) < n:
+            kept = [*kept[: n - len(left)], *left]
         return [each for each in ranked if TEXT(each) in kept]
 
     def _shares(self, nodes: Sequence[Node]) -> Floats1d:

@@ -52,14 +52,15 @@ def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     assert found(store) == everything
 
 
-def test_the_best_match_of_words_is_found_beside_a_document_that_is_similar(tmp_path):
-    often = "  ".join(
-        f"The {'pilot' if i // 3 % 2 else 'harbour'} waits for {i}." for i in range(90)
-    )
-    nodes = [
-        n for text in (often, "The harbour pilot is Ada.") for n in chunks(Document(text=text))
-    ]
-    store = stored(tmp_path, nodes, [*np.linspace(0.9, 0.8, len(nodes) - 1), 0.1])
+@pytest.mark.parametrize(
+    ("text", "similarity"), [("The harbour pilot is Ada.", 0.1), ("Ada steers it.", 0.91)]
+)
+def test_the_best_by_words_or_by_meaning_is_found_beside_a_similar_document(
+    tmp_path, text, similarity
+):
+    often = (f"The {'pilot' if i // 3 % 2 else 'harbour'} waits for {i}." for i in range(90))
+    nodes = [n for each in ("  ".join(often), text) for n in chunks(Document(text=each))]
+    store = stored(tmp_path, nodes, [*np.linspace(0.9, 0.8, len(nodes) - 1), similarity])
     retriever = HierarchyRetriever(store, HashingEmbedding(), by="context", level=0, top_k=5)
     asked = QueryBundle("Who is the harbour pilot?", embedding=[1.0, 0.0])
     retrieved = [node.node_id for node in retriever.retrieve(asked)]
