@@ -395,8 +395,10 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: str) -> D
     named = _named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:
-        title = named[FILE_NAME] if suffix in NAMED else headings[0].title
-        metadata.setdefault(TITLE, title)
+        first, *others = headings
+        is_alone = all(heading.level > first.level for heading in others)
+        is_title = suffix not in NAMED and (is_alone or not text[: first.start].strip())
+        metadata.setdefault(TITLE, first.title if is_title else named[FILE_NAME])
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)

@@ -94,6 +94,18 @@ def test_rules_as_long_as_a_line_make_it_a_heading_of_plain_text(read_one):
     assert document.text == text
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Aims\n====\nTo go on.\n\nMeans\n=====\nA boat.\n", "Aims"),
+        ("For Vim 9.\n\nAims\n====\nTo go on.\n\nMeans\n=====\nA boat.\n", "a.txt"),
+        ("For Vim 9.\n\nBoats\n=====\nOf all kinds.\n\nMeans\n-----\nA boat.\n", "Boats"),
+    ],
+)
+def test_the_heading_of_a_section_is_no_title(read_one, text, title):
+    assert read_one("a.txt", text).metadata["title"] == title
+
+
 def test_a_document_has_its_title(read_one):
     document = read_one("a.rst", "One\n===\n\nText.\n")
     (heading,) = document.metadata["headings"]
