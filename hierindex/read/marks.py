@@ -1,7 +1,7 @@
 """Formatting that carries meaning, as text: list numbers, superscripts, struck text, formulas."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -36,13 +36,7 @@ JOINS: dict[str, Sequence[str]] = {  # the signs before the second and later par
 MAX_NESTED = 100  # elements of a formula; deeper ones are read as plain text
 BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-VAL = f"{W}val"
 PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symbols of their own
-BULLET = "-"
-SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
-LEVELS = 9
-MAX_TEXT = 100  # characters around a number
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -185,100 +179,6 @@ def _name(part: Any) -> str:
     return re.split("[:}]", part.tag)[-1]
 
 
-Levels = dict[int, Any]  # elements
-
-
-def value(element: Any, path: str) -> str:
-    """Return the value of the first element at a path, or ""."""
-    found = element.find(path)
-    return "" if found is None else found.get(VAL) or ""
-
-
 def whole(text: str | None, default: int = 0) -> int:
     """Parse a whole number of at most nine digits; return the default for other texts."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else default
-
-
-class Numbering:
-    """Counts the numbered paragraphs of a document, in order.
-
-    Parameters
-    ----------
-    root : element or empty sequence
-        Root element of the part `numbering.xml`.
-    """
-
-    def __init__(self, root: Any) -> None:
-        self._lists = dict[str, tuple[str, Levels, dict[int, int]]]()  # levels, and their starts
-        self._counts = defaultdict[str, dict[int, int]](dict)  # of abstract lists, by level
-        self._begun = set[str]()
-        abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
-        for each in (each for each in root if each.tag == f"{W}abstractNum"):
-            name = each.get(f"{W}abstractNumId", "")
-            abstract[name] = {
-                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
-            }
-            links[name] = value(each, f"{W}numStyleLink")
-            styles[value(each, f"{W}styleLink")] = name
-        for num in (each for each in root if each.tag == f"{W}num"):
-            name = value(num, f"{W}abstractNumId")
-            if links.get(name):
-                name = styles.get(links[name], name)
-            starts = {
-                whole(each.get(f"{W}ilvl")): whole(start)
-                for each in num.iterfind(f"{W}lvlOverride")
-                if (start := value(each, f"{W}startOverride"))
-            }
-            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
-
-    def next(self, num: str, level: str, style: str) -> tuple[str, int]:
-        """Count a paragraph; return its number, or "" if it has none, and its level.
-
-        Parameters
-        ----------
-        num : str
-            Id of the list.
-        level : str
-            Level in the list; if "", the level to which the style belongs.
-        style : str
-            Id of the paragraph's style.
-        """
-        name, levels, starts = self._lists.get(num, ("", {}, {}))
-        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
-        depth = whole(level) if level else next(belongs, 0)
-        if depth not in levels:
-            return "", depth
-        counts, own = self._counts[name], levels[depth]
-        if num not in self._begun:
-            self._begun.add(num)
-            for at in starts:
-                counts.pop(at, None)
-
-        def count(at: int) -> int:
-            first = whole(value(levels.get(at, own), f"{W}start"), 1)
-            return counts.get(at, starts.get(at, first))
-
-        def shown(match: re.Match[str]) -> str:
-            at = int(match[1]) - 1
-            kind = value(levels.get(at, own), f"{W}numFmt")
-            return formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
-
-        counts[depth] = count(depth) + (depth in counts)
-        for deeper in range(depth + 1, LEVELS):
-            counts.pop(deeper, None)
-        if value(own, f"{W}numFmt") == "bullet":
-            return BULLET, depth
-        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")[:MAX_TEXT]).strip(), depth
-
-
-def formatted(n: int, kind: str) -> str:
-    """Format a number as Word does; in Arabic digits if the format is unknown.
-
-    >>> [formatted(28, kind) for kind in ("lowerLetter", "upperRoman", "hebrew1")]
-    ['bb', 'XXVIII', '28']
-    """
-    if kind == "none":
-        return ""
-    if kind == "decimalZero":
-        return f"{n:02}"
-    return label(n, SHAPES.get(kind, "1"))

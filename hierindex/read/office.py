@@ -145,25 +145,33 @@ def unread_parts(parts: ZipFile) -> Counter[str]:
     return found
 
 
-def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counter[str]) -> Reading:
-    """Return blocks as Markdown with their headings; omitted parts are listed in the metadata.
+def as_reading(
+    parts: ZipFile, blocks: Iterable[Block], unread: Counter[str], title: str = ""
+) -> Reading:
+    """Return the blocks of a file as Markdown with their headings, and the file's properties.
 
-    The items of a list follow each other without blank lines.
+    The title is used if the properties have none. Omitted parts are listed in the metadata.
     """
-    parts = list[Reading]()
+    text, _, headings = joined(_as_markdown(blocks))
+    metadata = properties(parts)
+    if title:
+        metadata.setdefault(TITLE, title[:MAX_TITLE])
+    note_left_out(metadata, unread_parts(parts) + unread)
+    return Reading(text, metadata, headings)
+
+
+def _as_markdown(blocks: Iterable[Block]) -> Iterator[Reading]:
+    """Yield blocks, and each list as a whole, without blank lines between its items."""
     said = (block for block in blocks if block.text.strip())
     for is_list, group in groupby(said, lambda block: block.depth is not None):
         if is_list:
             items = [("  " * (block.depth or 0), block.text) for block in group]
             n = len(items[0][0])  # as deep as the first item
-            parts.append(Reading("\n".join(indent[n:] + text for indent, text in items), {}))
+            yield Reading("\n".join(indent[n:] + text for indent, text in items), {})
             continue
         for text, level, _ in group:
             heading = [Heading(level, text[:MAX_TITLE], 0)] if level else []
-            parts.append(Reading(f"{'#' * level} {text}" if level else text, {}, heading))
-    text, _, headings = joined(parts)
-    note_left_out(metadata, unread)
-    return Reading(text, metadata, headings)
+            yield Reading(f"{'#' * level} {text}" if level else text, {}, heading)
 
 
 def read_epub(file: BinaryIO) -> Reading:

@@ -2,26 +2,22 @@
 
 import posixpath
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
-from hierindex.node import TITLE
 from hierindex.read.marks import (
-    BULLET,
     MATH,
     PLAIN,
     STRUCK_WORDS,
     SUB,
     SUPER,
     UNSEEN_WORDS,
-    VAL,
-    Numbering,
-    W,
     equation,
     joined_runs,
-    value,
+    label,
     whole,
 )
 from hierindex.read.office import (
@@ -33,13 +29,13 @@ from hierindex.read.office import (
     chart_blocks,
     diagram_lines,
     parsed,
-    properties,
     unpacked,
-    unread_parts,
 )
 from hierindex.read.tables import MAX_ROW, Merged, repeated, table_blocks
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
+from hierindex.read.text import Reading, UnreadableError
 
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+VAL = f"{W}val"
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
 SCRIPTS = {"superscript": SUPER, "subscript": SUB}
@@ -57,9 +53,14 @@ FOLIO = set("page p seite s página pagina of von de sur di van".split())
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
 MAX_BASES = 20  # styles on which a style is based
 MAX_SPAN = 63  # columns, as in Word
+BULLET = "-"
+SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+LEVELS = 9  # of a list
+MAX_TEXT = 100  # characters around a number
 MAX_CELLS = 1_000_000  # of tables, as small files can have many merged ones
 
 Marks = dict[str, str]  # what runs and styles say of how text is shown, by names of properties
+Levels = dict[int, Any]  # elements
 Run = tuple[str, str]  # kind and text, see `joined_runs`
 
 
@@ -81,12 +82,10 @@ def read_word(file: BinaryIO) -> Reading:
     """
     with unpacked(file, "Word") as parts:
         word = _Word(parts)
-        metadata, body = properties(parts), word.body
+        body = word.body
         first = body[0].text if body and body[0].level else ""
-        if title := word.title or first:
-            metadata.setdefault(TITLE, title[:MAX_TITLE])
         blocks = [*word.page_edges(), *body, *word.read_notes()]
-        return as_reading(blocks, metadata, word.unread)
+        return as_reading(parts, blocks, word.unread, title=word.title or first)
 
 
 class _Word:
@@ -94,14 +93,14 @@ class _Word:
 
     def __init__(self, parts: ZipFile) -> None:
         self.title = ""
-        self.unread = unread_parts(parts)
+        self.unread = Counter[str]()
         self._parts = parts
         self._names = {*parts.namelist()}
         (main,) = (name for kind, name in self._relations("").values() if kind == "officeDocument")
         self._links = self._relations(main)
         self._root = self._xml(main)
         self._styles = _Styles(self._part("styles"))
-        self._numbering = Numbering(self._part("numbering"))
+        self._numbering = _Numbering(self._part("numbering"))
         self._notes: dict[tuple[str, str], int] = {}
         self._n_cells = 0
         self.body = [*self._blocks(self._root)]
@@ -327,3 +326,94 @@ def _within(element: Any, tag: str) -> Iterator[Any]:
             yield child
         elif child.tag not in UNREAD:
             yield from _within(child, tag)
+
+
+def value(element: Any, path: str) -> str:
+    """Return the value of the first element at a path, or ""."""
+    found = element.find(path)
+    return "" if found is None else found.get(VAL) or ""
+
+
+class _Numbering:
+    """Counts the numbered paragraphs of a document, in order.
+
+    Parameters
+    ----------
+    root : element or empty sequence
+        Root element of the part `numbering.xml`.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._lists = dict[str, tuple[str, Levels, dict[int, int]]]()  # levels, and their starts
+        self._counts = defaultdict[str, dict[int, int]](dict)  # of abstract lists, by level
+        self._begun = set[str]()
+        abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
+        for each in (each for each in root if each.tag == f"{W}abstractNum"):
+            name = each.get(f"{W}abstractNumId", "")
+            abstract[name] = {
+                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
+            }
+            links[name] = value(each, f"{W}numStyleLink")
+            styles[value(each, f"{W}styleLink")] = name
+        for num in (each for each in root if each.tag == f"{W}num"):
+            name = value(num, f"{W}abstractNumId")
+            if links.get(name):
+                name = styles.get(links[name], name)
+            starts = {
+                whole(each.get(f"{W}ilvl")): whole(start)
+                for each in num.iterfind(f"{W}lvlOverride")
+                if (start := value(each, f"{W}startOverride"))
+            }
+            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
+
+    def next(self, num: str, level: str, style: str) -> tuple[str, int]:
+        """Count a paragraph; return its number, or "" if it has none, and its level.
+
+        Parameters
+        ----------
+        num : str
+            Id of the list.
+        level : str
+            Level in the list; if "", the level to which the style belongs.
+        style : str
+            Id of the paragraph's style.
+        """
+        name, levels, starts = self._lists.get(num, ("", {}, {}))
+        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
+        depth = whole(level) if level else next(belongs, 0)
+        if depth not in levels:
+            return "", depth
+        counts, own = self._counts[name], levels[depth]
+        if num not in self._begun:
+            self._begun.add(num)
+            for at in starts:
+                counts.pop(at, None)
+
+        def count(at: int) -> int:
+            first = whole(value(levels.get(at, own), f"{W}start"), 1)
+            return counts.get(at, starts.get(at, first))
+
+        def shown(match: re.Match[str]) -> str:
+            at = int(match[1]) - 1
+            kind = value(levels.get(at, own), f"{W}numFmt")
+            return _formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
+
+        counts[depth] = count(depth) + (depth in counts)
+        for deeper in range(depth + 1, LEVELS):
+            counts.pop(deeper, None)
+        if value(own, f"{W}numFmt") == "bullet":
+            return BULLET, depth
+        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")[:MAX_TEXT]).strip(), depth
+
+
+def _formatted(n: int, kind: str) -> str:
+    """Format a number as Word does; in Arabic digits if the format is unknown.
+
+    >>> [_formatted(28, kind) for kind in ("lowerLetter", "upperRoman", "hebrew1")]
+    ['bb', 'XXVIII', '28']
+    """
+    if kind == "none":
+        return ""
+    if kind == "decimalZero":
+        return f"{n:02}"
+    return label(n, SHAPES.get(kind, "1"))
