@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -46,9 +46,8 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, note_left_out
 from hierindex.text.characters import paired, repaired
-from hierindex.text.display import counted
 
 ATTEMPTS = 2  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
@@ -325,11 +324,8 @@ class Documents:
                 refused.append(Skipped(part_id, str(error)))
         if not text.strip() and (inside or refused):  # a mailbox
             return [*inside, *refused]
-        left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
-        if n_attached and not parts:
-            left_out.append(counted(n_attached, "attachment"))
-        if left_out:
-            read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
+        unread = [f"{name_of(part.path)} {part.reason}" for part in refused]
+        note_left_out(read, {"attachment": 0 if parts else n_attached}, unread)
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
         if key and self.memory is not None:
             self.memory.note(content_hash(document), key)
@@ -412,14 +408,8 @@ def _made_by() -> str:
     files = sorted(
         path for kind in ("read/*.py", "text/*.py", "text/*.toml") for path in package.glob(kind)
     )
-    return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # of an extra
-        return ""
+    versions = [str(found.version) for name in LIBRARIES for found in distributions(name=name)]
+    return digest(" ".join(versions), *(path.read_text("utf-8") for path in files))
 
 
 def _named_by(document_id: str) -> dict[str, str]:

@@ -1,11 +1,10 @@
 """Markdown files: their headings, front matter and long tables; Jupyter notebooks as Markdown."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import (
@@ -21,7 +20,14 @@ from hierindex.node import (
 )
 from hierindex.read.html import html_lines, html_reading
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
+from hierindex.read.text import (
+    MAX_TITLE,
+    Reading,
+    joined,
+    note_left_out,
+    read_text,
+    without_embedded,
+)
 from hierindex.text.blocks import FRONT_MATTER
 from hierindex.text_node import RECORD_KEYS
 
@@ -104,18 +110,19 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
     Tables in lists and quotes are unchanged.
     """
     headings = [*markdown_headings(text, start)]
-    parts, done, ends, growths = list[str](), 0, list[int](), [0]
+    parts, done = list[Reading](), 0
+
+    def unchanged(end: int) -> Reading:
+        inside = [h._replace(start=h.start - done) for h in headings if done <= h.start < end]
+        return Reading(text[done:end], {}, inside)
+
     for at, end in _tables(text, start):
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
             block = f"\n{as_block(records)}\n\n"  # where lines end
-            parts += text[done:at], block
+            parts += unchanged(at), Reading(block, {})
             done = end
-            ends.append(end)
-            growths.append(len(block) - (end - at))
-    moved = [*accumulate(growths)]
-    headings = [h._replace(start=h.start + moved[bisect_right(ends, h.start)]) for h in headings]
-    return Reading("".join([*parts, text[done:]]), metadata, headings)
+    return joined([*parts, unchanged(len(text))], between="")._replace(metadata=metadata)
 
 
 def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:

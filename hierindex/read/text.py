@@ -29,7 +29,7 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by byte order mark; all but the first have zero bytes."""
+"""Encodings by byte order mark."""
 DECLARED = re.compile(rb"(?:charset|coding)\s*[:=]\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
 MEANT = {  # by labels, of which browsers take more than they say: encoding.spec.whatwg.org
     "ascii": "cp1252",
@@ -81,8 +81,6 @@ EMBEDDED = re.compile(  # in quotes, or up to what may end a link
     rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
     rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
 )
-WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
-"""Byte order marks of texts with zero bytes."""
 
 
 class Reading(NamedTuple):
@@ -172,10 +170,12 @@ def decode(data: bytes, declared: str = "") -> Reading:
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
 
-def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
-    """Record in a file's metadata how many things of each kind were not read."""
-    if phrases := [counted(n, what) for what, n in counts.items() if n]:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
+def note_left_out(
+    metadata: dict[str, Any], counts: Mapping[str, int], phrases: Sequence[str] = ()
+) -> None:
+    """Record in a file's metadata how many things of each kind were not read, and other notes."""
+    if notes := [*(counted(n, what) for what, n in counts.items() if n), *phrases]:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
 
 
 def first_day(dates: Iterable[str]) -> str:
@@ -278,7 +278,7 @@ def without_embedded(text: str) -> tuple[str, int]:
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file; raise an error if it is too large or not text."""
     data = file.read(HEAD)
-    if b"\0" in data and not data.startswith(WITH_ZEROS):
+    if b"\0" in data and not data.startswith(tuple(BOMS)):
         raise UnreadableError("is not text")
     if (size := file.seek(0, SEEK_END)) > MAX_BYTES:
         raise UnreadableError(
