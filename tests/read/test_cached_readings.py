@@ -2,8 +2,8 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from shutil import copytree
+from types import SimpleNamespace
 
 import pytest
 from fakes import HashingEmbedding
@@ -65,7 +65,7 @@ def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_pa
     reader = Path(hierindex.read.documents.__file__)
     if what == "library":
         newer = SimpleNamespace(version="99")
-            monkeypatch.setattr(hierindex.read.documents, "distributions", lambda name: [newer])
+        monkeypatch.setattr(hierindex.read.documents, "distributions", lambda name: [newer])
     elif what == "source":
         monkeypatch.setattr(hierindex.read.documents, "__file__", str(tmp_path / "none.py"))
     else:
