@@ -78,16 +78,15 @@ READERS: dict[str, Callable[[BinaryIO], Reading]] = {
     **dict.fromkeys(plain.PYTHON, plain.read_python),
     **dict.fromkeys(plain.SUFFIXES, plain.read_source),
     **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
+    **dict.fromkeys((".eml", ".msg"), mail.read_mail),
     **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
     ".pdf": pdf.read_pdf,
     ".rst": plain.read_rst,
     ".rtf": rtf.read_rtf,
     ".txt": plain.read_plain,
     ".epub": office.read_epub,
-    ".eml": mail.read_mail,
     ".mbox": mail.read_mailbox,
     ".ics": mail.read_calendar,
-    ".msg": mail.read_outlook,
     ".ipynb": markdown.read_notebook,
 }
 """Readers by suffix; other files are read as text."""

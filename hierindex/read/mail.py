@@ -79,11 +79,19 @@ def read_mail(file: BinaryIO) -> Reading:
     parts, the plain text is read unless the HTML has more text. A file without an e-mail header is
     read as text.
     """
-    data = read_bytes(file)
-    with reading_as("an e-mail"):
-        message = _parsed(data)
+    is_outlook = _is_ole(file)
+    with reading_as("an Outlook message" if is_outlook else "an e-mail"):
+        message = _message(file)
         about = _metadata(message)
-        return mail_reading(message, about) if about else decode(data)
+        if about or is_outlook:
+            return mail_reading(message, about)
+    file.seek(0)
+    return read_text(file)
+
+
+def _message(file: BinaryIO) -> EmailMessage:
+    """Return the message in a file, which Outlook may have saved."""
+    return _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
 
 
 def _parsed(data: bytes) -> EmailMessage:
@@ -204,8 +212,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each attachment; an empty attachment yields a zero byte."""
-    message = _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
-    for part in _attached(message, also_forwarded=True):
+    for part in _attached(_message(file), also_forwarded=True):
         kind, name = part.get_content_type(), part.get_filename() or "unnamed"
         if not PurePath(name).suffix and kind != "application/octet-stream":
             name += TYPES.guess_extension(kind) or ""
@@ -313,15 +320,6 @@ def _time(match: re.Match[str]) -> str:
     year, month, day, hour, minute, zulu = match.groups("")
     clock = f" {hour}:{minute}" if hour else ""
     return f"{year}-{month}-{day}{clock}{' UTC' if zulu else ''}"
-
-
-def read_outlook(file: BinaryIO) -> Reading:
-    """Read an Outlook message like `read_mail`; other files with its suffix are read as text."""
-    if not _is_ole(file):
-        return read_text(file)
-    with reading_as("an Outlook message"):
-        message = _as_email(file)
-        return mail_reading(message, _metadata(message))
 
 
 def _is_ole(file: BinaryIO) -> bool:

@@ -19,7 +19,7 @@ from hierindex.node import (
     Heading,
 )
 from hierindex.read.html import html_lines, html_reading
-from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
+from hierindex.read.records import as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import (
     MAX_TITLE,
     Reading,
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
-PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
-TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
@@ -109,14 +107,14 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
 
     Tables in lists and quotes are unchanged.
     """
-    headings = [*markdown_headings(text, start)]
+    headings, tables = headings_and_tables(text, start)
     parts, done = list[Reading](), 0
 
     def unchanged(end: int) -> Reading:
         inside = [h._replace(start=h.start - done) for h in headings if done <= h.start < end]
         return Reading(text[done:end], {}, inside)
 
-    for at, end in _tables(text, start):
+    for at, end in tables:
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
             block = f"\n{as_block(records)}\n\n"  # where lines end
@@ -125,29 +123,32 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
     return joined([*parts, unchanged(len(text))], between="")._replace(metadata=metadata)
 
 
-def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where tables of Markdown that may be long start and end."""
-    if any(len(found[0]) > LONG_TABLE for found in TABLE.finditer(text, start)):
-        for token, at, end in _blocks(text, start, rules=["table"]):
-            if token.type == "table_open" and not token.level:
-                yield at, end
+def headings_and_tables(text: str, start: int = 0) -> tuple[list[Heading], list[tuple[int, int]]]:
+    r"""Return headings and the bounds of tables after an offset, except those in lists and quotes.
 
-
-def _blocks(
-    text: str, start: int, context: dict[str, Any] | None = None, rules: Sequence[str] = ()
-) -> Iterator[tuple["Token", int, int]]:
-    """Yield the blocks of CommonMark after an offset, and where their lines start and end.
-
-    The text in them is not parsed. `context` gets the targets of links. `rules` are more than those
-    of CommonMark.
+    >>> headings, tables = headings_and_tables("# The *first*\n\n| a |\n|---|\n\nAnother\n---\n")
+    >>> [(heading.level, heading.title, heading.start) for heading in headings], tables
+    ([(1, 'The first', 0), (2, 'Another', 28)], [(15, 27)])
     """
     from markdown_it import MarkdownIt
 
     lines = [start, *(match.end() for match in re.compile("\n").finditer(text, start)), len(text)]
-    parser = MarkdownIt("commonmark").enable(rules).disable("inline")
-    for token in parser.parse(text[start:], context):
-        if token.map:
-            yield token, lines[token.map[0]], lines[token.map[1]]
+    parser, context = MarkdownIt("commonmark"), dict[str, Any]()  # the targets of links
+    blocks = MarkdownIt("commonmark").enable("table").disable("inline")
+    headings, tables = list[Heading](), list[tuple[int, int]]()
+    for opening, inside in pairwise(blocks.parse(text[start:], context)):
+        if opening.level or not opening.map:
+            continue
+        at, end = (lines[i] for i in opening.map)
+        if opening.type == "table_open":
+            tables.append((at, end))
+        elif opening.type == "heading_open":
+            source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
+            parts = parser.parseInline(source, context)[0].children or ()
+            if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
+                indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
+                headings.append(Heading(int(opening.tag[1:]), title, at + indent))
+    return headings, tables
 
 
 def _cells(row: str) -> list[str]:
@@ -196,28 +197,6 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 def _is_scalar(value: Any) -> bool:
     short = not isinstance(value, str) or len(value) <= MAX_TITLE
     return isinstance(value, str | int | float | date) and short
-
-
-def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
-    r"""Yield the headings of CommonMark after an offset, except those in lists and quotes.
-
-    >>> found = markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n")
-    >>> [(heading.level, heading.title, heading.start) for heading in found]
-    [(1, 'The first', 0), (2, 'The second', 22)]
-    """
-    from markdown_it import MarkdownIt
-
-    if not PERHAPS.search(text, start):  # parsing takes longer than all other reading
-        return
-    parser, context = MarkdownIt("commonmark"), dict[str, Any]()
-    for (opening, at, _), (inside, *_) in pairwise(_blocks(text, start, context)):
-        if opening.type != "heading_open" or opening.level:
-            continue
-        source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
-        parts = parser.parseInline(source, context)[0].children or ()
-        if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
-            indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
-            yield Heading(int(opening.tag[1:]), title, at + indent)
 
 
 def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:

@@ -240,9 +240,9 @@ class _Word:
             yield self._xml(name)
 
     def _part(self, kind: str) -> Any:
-        """Return the root of a part of a given kind, or an empty tuple if there is none."""
+        """Return the root of a part of a given kind, or an empty element if there is none."""
         names = (name for of, name in self._links.values() if of == kind and name in self._names)
-        return next(map(self._xml, names), ())
+        return self._xml(name) if (name := next(names, "")) else parsed(b"<none/>")
 
     def _relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the kinds and names of the parts to which a part refers, by their ids."""
@@ -275,11 +275,12 @@ class _Styles(dict[str, Style]):
             found.append(self._elements[base])
             base = value(found[-1], f"{W}basedOn")
         levels = (level for level in map(_level, found) if level is not None)
-        nums = (value(style, f"{W}pPr/{W}numPr/{W}numId") for style in found)
-        places = (value(style, f"{W}pPr/{W}numPr/{W}ilvl") for style in found)
         marks = dict(chain.from_iterable(_marks(style).items() for style in reversed(found)))
         is_title = bool(found) and value(found[0], f"{W}name").lower() == "title"
-        num, place = next(filter(None, nums), ""), next(filter(None, places), "")
+        num, place = (
+            next(filter(None, (value(style, f"{W}pPr/{W}numPr/{W}{of}") for style in found)), "")
+            for of in ("numId", "ilvl")
+        )
         self[name] = Style(next(levels, 0), is_title, num, place, marks)
         return self[name]
 
@@ -339,7 +340,7 @@ class _Numbering:
 
     Parameters
     ----------
-    root : element or empty sequence
+    root : element
         Root element of the part `numbering.xml`.
     """
 
@@ -347,24 +348,22 @@ class _Numbering:
         self._lists = dict[str, tuple[str, Levels, dict[int, int]]]()  # levels, and their starts
         self._counts = defaultdict[str, dict[int, int]](dict)  # of abstract lists, by level
         self._begun = set[str]()
-        abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
-        for each in (each for each in root if each.tag == f"{W}abstractNum"):
-            name = each.get(f"{W}abstractNumId", "")
-            abstract[name] = {
-                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
-            }
-            links[name] = value(each, f"{W}numStyleLink")
-            styles[value(each, f"{W}styleLink")] = name
-        for num in (each for each in root if each.tag == f"{W}num"):
+        abstract = {
+            each.get(f"{W}abstractNumId"): each for each in root.iterfind(f"{W}abstractNum")
+        }
+        of_style = {value(each, f"{W}styleLink"): name for name, each in abstract.items()}
+        for num in root.iterfind(f"{W}num"):
             name = value(num, f"{W}abstractNumId")
-            if links.get(name):
-                name = styles.get(links[name], name)
+            if name in abstract and (style := value(abstract[name], f"{W}numStyleLink")):
+                name = of_style.get(style, name)
+            own = abstract[name].iterfind(f"{W}lvl") if name in abstract else ()
             starts = {
                 whole(each.get(f"{W}ilvl")): whole(start)
                 for each in num.iterfind(f"{W}lvlOverride")
                 if (start := value(each, f"{W}startOverride"))
             }
-            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
+            levels = {whole(level.get(f"{W}ilvl")): level for level in own}
+            self._lists[num.get(f"{W}numId", "")] = name, levels, starts
 
     def next(self, num: str, level: str, style: str) -> tuple[str, int]:
         """Count a paragraph; return its number, or "" if it has none, and its level.
