@@ -27,14 +27,7 @@ from hierindex.read.marks import (
     subscript,
     superscript,
 )
-from hierindex.read.tables import (
-    MAX_SPANNED,
-    Cell,
-    HtmlRow,
-    set_texts,
-    span,
-    table_lines,
-)
+from hierindex.read.tables import MAX_SPANNED, HtmlRow, table_lines
 from hierindex.read.text import (
     MAX_TITLE,
     Reading,
@@ -49,6 +42,8 @@ from hierindex.read.text import (
 
 NO_PROSE = kinds.PRE | kinds.CELL
 ENDS = ":;, "  # of a term
+LABELS = frozenset("note tip important caution warning".split())
+"""Headings of boxes, as in DocBook's pages, that head no section."""
 ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # the number of an item
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 AROUND = f"word(s) {FURNITURE}"
@@ -122,8 +117,9 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
             said, above = "", "\n"
         terms, last = [line.text.rstrip(ENDS)] if is_term else [], here
         if not is_term:
-            headings = [h._replace(start=len(said)) for h in line.headings()]
-            yield Reading(f"{said}{line.text}", {}, headings)
+            heads = line.level and line.text.lower() not in LABELS
+            heading = Heading(line.level, line.text[:MAX_TITLE], len(said), line.anchor)
+            yield Reading(f"{said}{line.text}", {}, [heading] if heads else [])
             above = "\n"
     if terms:
         yield Reading(f"{above}{', '.join(terms)}", {})
@@ -321,8 +317,8 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            self._room = set_texts(self._rows, self._room)
-            self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
+            found, self._room = table_lines(self.lines, self._rows, self._room)
+            self.lines[self._rows[0].start :] = found
         self._rows, self._row = outer
 
     def _read_row(self, element: Any, around: _Around) -> None:
@@ -337,9 +333,7 @@ class _Page:
         self._end_line(around)
         text = " ".join(line.text for line in self.lines[self._row.end :])
         is_header = element.tag == "th" or around.inside & kinds.TABLE_HEAD != 0
-        self._row.cells.append(
-            Cell(text, span(element, "colspan"), span(element, "rowspan"), is_header)
-        )
+        self._row.add(element, text, is_header=is_header)
         self._row.end = len(self.lines)
 
     def _end_line(self, around: _Around, tag: str = "") -> None:
