@@ -10,23 +10,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import FURNITURE, TITLE, Heading
 from hierindex.read import html_elements as kinds
-from hierindex.read.html_elements import (
-    SENTENCE_ENDS,
-    Line,
-    is_action,
-    is_picture,
-    kind_of,
-    main_content,
-)
-from hierindex.read.marks import (
-    NUMBERS,
-    STRUCK_WORDS,
-    UNSEEN_WORDS,
-    formula,
-    item_marks,
-    subscript,
-    superscript,
-)
+from hierindex.read.html_elements import Line
+from hierindex.read.marks import NUMBERS, RunKind, formula, item_marks, subscript, superscript
 from hierindex.read.tables import MAX_SPANNED, HtmlRow, table_lines
 from hierindex.read.text import (
     MAX_TITLE,
@@ -82,12 +67,12 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     """Return the text and headings of decoded HTML, see `read_html`; extend its metadata."""
     root = _tree(html)
     page = _Page(root)
-    lines = main_content(page.lines, len([*root.iter("article")]))
+    lines = kinds.main_content(page.lines, len([*root.iter("article")]))
     text, _, headings = joined(_explained(lines), between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
-            why = UNSEEN_WORDS if line.inside & kinds.UNSEEN else AROUND
+            why = RunKind.UNSEEN if line.inside & kinds.UNSEEN else AROUND
             page.left_out[why] += len(line.text.split())
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
@@ -104,7 +89,7 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
     for line in lines:
         here = line.inside & (kinds.TERM | kinds.DEFINITION)
         is_prose = not (line.level or line.inside & NO_PROSE or ITEM.match(line.text))
-        is_term = is_prose and here & kinds.TERM and not line.text.endswith(SENTENCE_ENDS)
+        is_term = is_prose and here & kinds.TERM and not line.text.endswith(kinds.SENTENCE_ENDS)
         blank = above * bool(terms or (last and not here))
         if is_term and terms and here == last:
             terms.append(line.text.rstrip(ENDS))
@@ -197,7 +182,7 @@ class _Page:
 
     def __init__(self, root: Any) -> None:
         self.lines: list[Line] = []
-        self.left_out = Counter({AROUND: 0, UNSEEN_WORDS: 0, STRUCK_WORDS: 0})
+        self.left_out = Counter({AROUND: 0, RunKind.UNSEEN: 0, RunKind.STRUCK: 0})
         self.pictures = set[tuple[str, str]]()  # of the content
         shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
         self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
@@ -217,7 +202,7 @@ class _Page:
             self._parts.append(("".join(element.itertext()), around.link))
             return
         tag, attributes = element.tag, element.attrib
-        kind = kind_of(tag, attributes, around.inside)
+        kind = kinds.kind_of(tag, attributes, around.inside)
         if kind & kinds.UNSEEN and attributes.get("id") in self._unfolded:
             kind ^= kinds.UNSEEN
         if kind & kinds.BLOCK:
@@ -229,7 +214,9 @@ class _Page:
         if tag == "math":
             self._parts.append((formula(element), around.link))
             return
-        if is_picture(tag, attributes) and not (around.link or (kind | around.inside) & NO_CONTENT):
+        if kinds.is_picture(tag, attributes) and not (
+            around.link or (kind | around.inside) & NO_CONTENT
+        ):
             self.pictures.add((attributes.get("src", ""), attributes["alt"]))
         self._note(element, kind)
         region = element if kind & kinds.OUTER else around.region
@@ -391,10 +378,14 @@ def _anchor_of(element: Any) -> str:
 def _why_not(element: Any, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they are read."""
     if kind & kinds.STRUCK:
-        return STRUCK_WORDS
+        return RunKind.STRUCK
     if kind & kinds.UNSEEN and (not kind & kinds.BLOCK or (kind | inside) & kinds.CELL):
-        return UNSEEN_WORDS
-    return AROUND if element.tag == "button" and kind & kinds.BLOCK and is_action(element) else ""
+        return RunKind.UNSEEN
+    return (
+        AROUND
+        if element.tag == "button" and kind & kinds.BLOCK and kinds.is_action(element)
+        else ""
+    )
 
 
 def _text_of(parts: Sequence[tuple[str, int]]) -> str:

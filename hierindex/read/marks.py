@@ -3,14 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
 from hierindex.read.html_elements import is_displayed
 
-SUPER, SUB, PLAIN = "super", "sub", ""
-UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
-"""Kinds of runs of text; runs of the last two kinds are omitted and counted."""
 ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
     "iv i".split(), strict=True)]  # fmt: skip
 ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())
@@ -39,16 +37,26 @@ MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symbols of their own
 
 
-def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
+class RunKind(StrEnum):
+    """The kind of a run of text; runs of the last two kinds are omitted and counted."""
+
+    PLAIN = ""
+    SUPER = "super"
+    SUB = "sub"
+    UNSEEN = "word(s) not displayed"
+    STRUCK = "word(s) struck out"
+
+
+def joined_runs(runs: Iterable[tuple[RunKind, str]], unread: Counter[str]) -> str:
     """Join runs of text with their kinds, such as superscript, and count the omitted ones."""
     joined = ""
     for kind, group in groupby(runs, key=lambda run: run[0]):
         text = "".join(text for _, text in group)
-        if kind in (UNSEEN_WORDS, STRUCK_WORDS):
+        if kind in (RunKind.UNSEEN, RunKind.STRUCK):
             unread[kind] += len(text.split())
-        elif kind == SUPER:
+        elif kind == RunKind.SUPER:
             joined += superscript(text, joined[-1:], is_linked=False)
-        elif kind == SUB:
+        elif kind == RunKind.SUB:
             joined += subscript(text, joined[-1:])
         else:
             joined += text

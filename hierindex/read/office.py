@@ -62,6 +62,8 @@ C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+DRAWINGS = {f"{C}chart": f"{R}id", f"{DIAGRAM}relIds": f"{R}dm"}
+"""Elements in the place of charts and diagrams, and the attributes with the ids of their parts."""
 
 
 class Block(NamedTuple):
@@ -200,8 +202,14 @@ def read_epub(file: BinaryIO) -> Reading:
         return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
 
 
-def chart_blocks(root: Any) -> Iterator[str]:
-    """Yield the titles of a chart and its axes, and a table of its categories and values."""
+def drawn(root: Any) -> Iterator[str]:
+    """Yield the texts of a chart or of a diagram (SmartArt), given the root of its part.
+
+    Of a chart, these are its title and those of its axes, and a table of its categories and values.
+    """
+    if root.tag != f"{C}chartSpace":
+        yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
+        return
     titles = (_said(title) for title in root.iter(f"{C}title"))
     yield ": ".join(["Chart", *filter(None, titles)])
     columns = list[tuple[str, dict[int, str]]]()
@@ -214,11 +222,6 @@ def chart_blocks(root: Any) -> Iterator[str]:
     if rows := sorted({at for _, column in columns for at in column}):
         table = [[column.get(at, "") for _, column in columns] for at in rows]
         yield markdown_table([[name for name, _ in columns], *table])
-
-
-def diagram_lines(root: Any) -> Iterator[str]:
-    """Yield the texts of the shapes of a diagram (SmartArt)."""
-    yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:

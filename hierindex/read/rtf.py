@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
+from hierindex.read.marks import RunKind, joined_runs
 from hierindex.read.office import stated
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
@@ -55,12 +55,12 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "pard": lambda _: {"in_table": False, "level": 0},
     "intbl": lambda _: {"in_table": True},
     "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
-    "plain": lambda _: {"unseen": False, "struck": False, "script": PLAIN},
+    "plain": lambda _: {"unseen": False, "struck": False, "script": RunKind.PLAIN},
     "v": lambda on: {"unseen": on != 0},
     **dict.fromkeys("deleted strike striked".split(), lambda on: {"struck": on != 0}),
-    "super": lambda on: {"script": PLAIN if on == 0 else SUPER},
-    "sub": lambda on: {"script": PLAIN if on == 0 else SUB},
-    "nosupersub": lambda _: {"script": PLAIN},
+    "super": lambda on: {"script": RunKind.PLAIN if on == 0 else RunKind.SUPER},
+    "sub": lambda on: {"script": RunKind.PLAIN if on == 0 else RunKind.SUB},
+    "nosupersub": lambda _: {"script": RunKind.PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
 """Changes of the state by control words, given their numbers."""
@@ -102,7 +102,7 @@ class _State(NamedTuple):
     n_fallback: int = 1  # characters that stand for one of Unicode
     unseen: bool = False
     struck: bool = False
-    script: str = PLAIN
+    script: RunKind = RunKind.PLAIN
     in_table: bool = False
     level: int = 0  # of a heading
 
@@ -117,7 +117,7 @@ class _RtfText:
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
-        self._line: list[tuple[str, str]] = []  # runs, see `joined_runs`
+        self._line: list[tuple[RunKind, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
         self._fonts: dict[int, str] = {}
         self._font = 0
@@ -172,7 +172,7 @@ class _RtfText:
         self._n_skipped = 0
         if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
             note = joined_runs(self._line[self._note :], self.left_out)
-            self._line[self._note :] = [(PLAIN, f" [{note}]")] if note else []
+            self._line[self._note :] = [(RunKind.PLAIN, f" [{note}]")] if note else []
         self._state = self._outer.pop() if self._outer else self._state
 
     def _obey(self, word: str, number: int | None) -> None:
@@ -204,7 +204,7 @@ class _RtfText:
         if state.group in self.about:
             self.about[state.group] += text
         elif self._is_text():
-            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS if state.struck else ""
+            why = RunKind.UNSEEN if state.unseen else RunKind.STRUCK if state.struck else None
             self._line.append((why or state.script, text))
 
     def _is_text(self) -> bool:
@@ -212,7 +212,7 @@ class _RtfText:
 
     def _end_line(self) -> None:
         if self._state.in_table or self._state.group == "note":
-            self._line.append((PLAIN, " "))
+            self._line.append((RunKind.PLAIN, " "))
         elif self._is_text():
             self._end_row()
             if text := joined_runs(self._line, self.left_out):

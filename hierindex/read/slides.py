@@ -4,19 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, equation, joined_runs
-from hierindex.read.office import (
-    DIAGRAM,
-    A,
-    Block,
-    R,
-    as_reading,
-    chart_blocks,
-    choose,
-    diagram_lines,
-    parsed,
-    unpacked,
-)
+from hierindex.read.marks import RunKind, equation, joined_runs
+from hierindex.read.office import DRAWINGS, A, Block, as_reading, choose, drawn, parsed, unpacked
 from hierindex.read.tables import merge, table_blocks
 from hierindex.read.text import Reading
 
@@ -69,12 +58,10 @@ def _shapes(shapes: Iterable[Any], part: Any, unread: Counter[str]) -> Iterator[
             yield "\n".join(f"{'  ' * level}{bullet}{line}" for level, line in lines)
         elif shape.has_table:
             yield from table_blocks(_rows(shape.table, unread))
-        elif shape.has_chart:
-            yield from chart_blocks(shape.chart._chartSpace)
-        elif (diagram := shape._element.find(f".//{DIAGRAM}relIds")) is not None:
-            data = part.rels.get(diagram.get(f"{R}dm"))
+        elif (drawing := next(shape._element.iter(*DRAWINGS), None)) is not None:
+            data = part.rels.get(drawing.get(DRAWINGS[drawing.tag]))
             if data is not None and not data.is_external:
-                yield from diagram_lines(parsed(data.target_part.blob))
+                yield from drawn(parsed(data.target_part.blob))
 
 
 def _rows(table: Any, unread: Counter[str]) -> list[list[str]]:
@@ -97,19 +84,22 @@ def _said(paragraph: Any, unread: Counter[str]) -> str:
     return joined_runs(_runs(paragraph._p), unread)
 
 
-def _runs(paragraph: Any) -> Iterator[tuple[str, str]]:
+def _runs(paragraph: Any) -> Iterator[tuple[RunKind, str]]:
     for child in paragraph:
         if child.tag == f"{A}br":
-            yield PLAIN, "\n"
+            yield RunKind.PLAIN, "\n"
         elif child.tag == EQUATION:
-            yield PLAIN, "".join(map(equation, child))
+            yield RunKind.PLAIN, "".join(map(equation, child))
         elif child.tag in (f"{A}r", f"{A}fld"):
             style = child.find(f"{A}rPr")
             style = {} if style is None else style.attrib
             raised = style.get("baseline", "0")
-            kind = SUB if raised.startswith("-") else SUPER if raised.strip("0%") else PLAIN
-            is_struck = style.get("strike", "noStrike") != "noStrike"
-            yield STRUCK_WORDS if is_struck else kind, child.findtext(f"{A}t") or ""
+            kind = RunKind.SUPER if raised.strip("0%") else RunKind.PLAIN
+            if style.get("strike", "noStrike") != "noStrike":
+                kind = RunKind.STRUCK
+            elif raised.startswith("-"):
+                kind = RunKind.SUB
+            yield kind, child.findtext(f"{A}t") or ""
 
 
 def _in_reading_order(shapes: Iterable[Any]) -> Iterator[Any]:

@@ -8,29 +8,8 @@ from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
-from hierindex.read.marks import (
-    MATH,
-    PLAIN,
-    STRUCK_WORDS,
-    SUB,
-    SUPER,
-    UNSEEN_WORDS,
-    equation,
-    joined_runs,
-    label,
-    whole,
-)
-from hierindex.read.office import (
-    DIAGRAM,
-    Block,
-    C,
-    R,
-    as_reading,
-    chart_blocks,
-    diagram_lines,
-    parsed,
-    unpacked,
-)
+from hierindex.read.marks import MATH, RunKind, equation, joined_runs, label, whole
+from hierindex.read.office import DRAWINGS, Block, R, as_reading, drawn, parsed, unpacked
 from hierindex.read.tables import MAX_ROW, Merged, repeated, table_blocks
 from hierindex.read.text import Reading, UnreadableError
 
@@ -38,7 +17,7 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 VAL = f"{W}val"
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
-SCRIPTS = {"superscript": SUPER, "subscript": SUB}
+SCRIPTS = {"superscript": RunKind.SUPER, "subscript": RunKind.SUB}
 MARKS = {f"{W}{name}" for name in "dstrike strike vanish vertAlign".split()}
 OFF = {"", "0", "false", "off", "none"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -61,7 +40,7 @@ MAX_CELLS = 1_000_000  # of tables, as small files can have many merged ones
 
 Marks = dict[str, str]  # what runs and styles say of how text is shown, by names of properties
 Levels = dict[int, Any]  # elements
-Run = tuple[str, str]  # kind and text, see `joined_runs`
+Run = tuple[RunKind, str]
 
 
 class Style(NamedTuple):
@@ -171,24 +150,21 @@ class _Word:
             elif tag == f"{W}t":
                 yield kind, child.text or ""
             elif tag in CHARACTERS:
-                yield PLAIN, CHARACTERS[tag]
+                yield RunKind.PLAIN, CHARACTERS[tag]
             elif tag == f"{W}br":
-                yield PLAIN, "" if child.get(f"{W}type") in ("page", "column") else "\n"
+                yield RunKind.PLAIN, "" if child.get(f"{W}type") in ("page", "column") else "\n"
             elif tag == f"{W}sym":
                 yield kind, _symbol(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
                 key = tag.removeprefix(W).removesuffix("Reference"), child.get(f"{W}id", "")
-                yield PLAIN, f"[{self._notes.setdefault(key, len(self._notes) + 1)}]"
+                yield RunKind.PLAIN, f"[{self._notes.setdefault(key, len(self._notes) + 1)}]"
             elif tag.startswith(MATH):
-                yield PLAIN, equation(child)
+                yield RunKind.PLAIN, equation(child)
             elif tag == f"{W}txbxContent":
                 yield from self._blocks(child)
-            elif tag == f"{C}chart":
-                for part in self._linked(child.get(f"{R}id")):
-                    yield from map(Block, chart_blocks(part))
-            elif tag == f"{DIAGRAM}relIds":
-                for part in self._linked(child.get(f"{R}dm")):
-                    yield from map(Block, diagram_lines(part))
+            elif tag in DRAWINGS:
+                for part in self._linked(child.get(DRAWINGS[tag])):
+                    yield from map(Block, drawn(part))
             elif tag not in UNREAD:
                 yield from self._inline(child, marks)
 
@@ -298,13 +274,13 @@ def _marks(element: Any) -> Marks:
     return {each.tag: each.get(VAL, "on") for each in found}
 
 
-def _kind(marks: Marks) -> str:
+def _kind(marks: Marks) -> RunKind:
     """Return the kind of a run of text."""
     if marks.get(f"{W}vanish", "") not in OFF:
-        return UNSEEN_WORDS
+        return RunKind.UNSEEN
     if any(marks.get(f"{W}{name}", "") not in OFF for name in ("strike", "dstrike")):
-        return STRUCK_WORDS
-    return SCRIPTS.get(marks.get(f"{W}vertAlign", ""), PLAIN)
+        return RunKind.STRUCK
+    return SCRIPTS.get(marks.get(f"{W}vertAlign", ""), RunKind.PLAIN)
 
 
 def _span(element: Any, path: str, default: int) -> int:
