@@ -18,7 +18,6 @@ from hierindex.read.text import (
     Reading,
     UnreadableError,
     first_day,
-    joined,
     note_left_out,
     read_text,
     reading_as,
@@ -68,7 +67,7 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     root = _tree(html)
     page = _Page(root)
     lines = kinds.main_content(page.lines, len([*root.iter("article")]))
-    text, _, headings = joined(_explained(lines), between="\n")
+    text, _, headings = Reading.joined(_explained(lines), between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
@@ -98,7 +97,7 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
         if terms and is_prose and here == kinds.DEFINITION:
             said += ": "
         elif terms:
-            yield Reading(said, {})
+            yield Reading.block(said)
             said, above = "", "\n"
         terms, last = [line.text.rstrip(ENDS)] if is_term else [], here
         if not is_term:
@@ -107,7 +106,7 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
             yield Reading(f"{said}{line.text}", {}, [heading] if heads else [])
             above = "\n"
     if terms:
-        yield Reading(f"{above}{', '.join(terms)}", {})
+        yield Reading.block(f"{above}{', '.join(terms)}")
 
 
 @reading_as("HTML")

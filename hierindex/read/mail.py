@@ -24,7 +24,6 @@ from hierindex.read.text import (
     Reading,
     UnreadableError,
     decode,
-    joined,
     note_left_out,
     read_bytes,
     read_text,
@@ -112,11 +111,11 @@ def mail_reading(
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
     keys = ("from", "to", "cc", "date") if inside else ()
     fields = "\n".join(f"{key.title()}: {metadata[key]}" for key in keys if key in metadata)
-    found = [Reading(text, {}) for text in (title, fields) if text]
+    found = [Reading.block(text) for text in (title, fields) if text]
     found += _texts(message)
     if names := [each.get_filename() or each.get_content_type() for each in _attached(message)]:
-        found.append(Reading(f"Attachments: {', '.join(names)}", {}))
-    text, more, headings = joined(found, 1 if title else 0)
+        found.append(Reading.block(f"Attachments: {', '.join(names)}"))
+    text, more, headings = Reading.joined(found, 1 if title else 0)
     if not inside and (n_attached := len([*_attached(message, also_forwarded=True)])):
         more[ATTACHED] = n_attached
     first = [Heading(1, title, 0)] if title else []
@@ -278,7 +277,7 @@ def read_web_archive(file: BinaryIO) -> Reading:
             if kind in parts:
                 parts[kind].append(_text(part, kind))
         found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
-        text, metadata, headings = joined(page for page in found if page.text.strip())
+        text, metadata, headings = Reading.joined(page for page in found if page.text.strip())
         return Reading(text, {**found[0].metadata, **metadata}, headings)
 
 

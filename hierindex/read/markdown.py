@@ -20,14 +20,7 @@ from hierindex.node import (
 )
 from hierindex.read.html import html_lines, html_reading
 from hierindex.read.records import as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import (
-    MAX_TITLE,
-    Reading,
-    joined,
-    note_left_out,
-    read_text,
-    without_embedded,
-)
+from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
 from hierindex.text.blocks import FRONT_MATTER
 from hierindex.text_node import RECORD_KEYS
 
@@ -118,9 +111,9 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
             block = f"\n{as_block(records)}\n\n"  # where lines end
-            parts += unchanged(at), Reading(block, {})
+            parts += unchanged(at), Reading.block(block)
             done = end
-    return joined([*parts, unchanged(len(text))], between="")._replace(metadata=metadata)
+    return Reading.joined([*parts, unchanged(len(text))], between="")._replace(metadata=metadata)
 
 
 def headings_and_tables(text: str, start: int = 0) -> tuple[list[Heading], list[tuple[int, int]]]:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from hierindex.node import TITLE, Heading
+from hierindex.node import TITLE
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
@@ -24,7 +24,6 @@ from hierindex.read.text import (
     UnreadableError,
     decode,
     first_day,
-    joined,
     note_left_out,
     reading_as,
 )
@@ -154,7 +153,7 @@ def as_reading(
 
     The title is used if the properties have none. Omitted parts are listed in the metadata.
     """
-    text, _, headings = joined(_as_markdown(blocks))
+    text, _, headings = Reading.joined(_as_markdown(blocks))
     metadata = properties(parts)
     if title:
         metadata.setdefault(TITLE, title[:MAX_TITLE])
@@ -169,11 +168,10 @@ def _as_markdown(blocks: Iterable[Block]) -> Iterator[Reading]:
         if is_list:
             items = [("  " * (block.depth or 0), block.text) for block in group]
             n = len(items[0][0])  # as deep as the first item
-            yield Reading("\n".join(indent[n:] + text for indent, text in items), {})
+            yield Reading.block("\n".join(indent[n:] + text for indent, text in items))
             continue
         for text, level, _ in group:
-            heading = [Heading(level, text[:MAX_TITLE], 0)] if level else []
-            yield Reading(f"{'#' * level} {text}" if level else text, {}, heading)
+            yield Reading.block(f"{'#' * level} {text}" if level else text, level, text)
 
 
 def read_epub(file: BinaryIO) -> Reading:

@@ -21,7 +21,7 @@ from hierindex.read.pdf_layout import (
     outline_headings,
     without_furniture,
 )
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, joined, note_left_out
+from hierindex.read.text import HEAD, Reading, UnreadableError, note_left_out
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -280,15 +280,15 @@ def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     for number, page in enumerate(pages):
         parts, i = list[Reading](), 0
         while i < len(page):
-            text, headings, n_lines = page[i].text, list[Heading](), 1
             if heading := at.get((number, i)):
-                n_lines = heading.n_lines
-                text = " ".join(line.text.strip() for line in page[i : i + n_lines])
-                headings = [Heading(heading.level, text[:MAX_TITLE], 0)]
-            parts.append(Reading(text, {}, headings))
-            i += n_lines
-        readings.append(joined(parts, between="\n"))
-    return joined(readings, between=PAGE_BREAK)
+                lines = page[i : i + heading.n_lines]
+                text = " ".join(line.text.strip() for line in lines)
+                parts.append(Reading.block(text, heading.level))
+            else:
+                parts.append(Reading.block(page[i].text))
+            i += heading.n_lines if heading else 1
+        readings.append(Reading.joined(parts, between="\n"))
+    return Reading.joined(readings, between=PAGE_BREAK)
 
 
 class _Vocabulary:

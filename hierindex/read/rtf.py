@@ -6,20 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import TITLE, Heading
+from hierindex.node import TITLE
 from hierindex.read.marks import RunKind, joined_runs
 from hierindex.read.office import stated
 from hierindex.read.records import as_block, records_of_table
-from hierindex.read.text import (
-    HEAD,
-    MAX_TITLE,
-    Reading,
-    codec_of,
-    decode,
-    joined,
-    note_left_out,
-    read_bytes,
-)
+from hierindex.read.text import HEAD, Reading, codec_of, decode, note_left_out, read_bytes
 
 TOKEN = re.compile(
     r"(?P<begin>\{\s*(?:\\\*\s*)?)?\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?[ ]?"
@@ -72,9 +63,8 @@ def read_rtf(file: BinaryIO) -> Reading:
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
     found = _RtfText(data.decode("latin-1"))
-    text, _, headings = joined(
-        Reading(text, {}, [Heading(level, " ".join(text.split())[:MAX_TITLE], 0)] * (level > 0))
-        for text, level in _blocks(found.lines)
+    text, _, headings = Reading.joined(
+        Reading.block(text, level, " ".join(text.split())) for text, level in _blocks(found.lines)
     )
     metadata = stated(found.about[TITLE], found.about["author"])
     note_left_out(metadata, found.left_out)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
@@ -48,8 +48,6 @@ SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.02  # share of a text's bytes
 FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
-CUT = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{,2})\Z")
-"""The beginning of a UTF-8 character at the end of a file."""
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 MOST_KNOWN = 0.98  # of the letters beyond ASCII
@@ -90,6 +88,28 @@ class Reading(NamedTuple):
     metadata: dict[str, Any]
     headings: Sequence[Heading] = ()
 
+    @classmethod
+    def block(cls, text: str, level: int = 0, title: str = "") -> Self:
+        """Return a block of text, which is a heading if it has a level; its title is the text."""
+        return cls(text, {}, [Heading(level, (title or text)[:MAX_TITLE], 0)] if level else [])
+
+    @classmethod
+    def joined(cls, readings: Iterable[Self], level: int = 0, between: str = "\n\n") -> Self:
+        """Join several readings into one; heading levels are increased by `level`.
+
+        Its metadata have the first encoding and everything that was left out.
+        """
+        texts, headings, start = list[str](), list[Heading](), 0
+        metadata: dict[str, Any] = {}
+        for text, more, within in readings:
+            texts.append(text)
+            headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
+            start += len(text) + len(between)
+            if "encoding" in more:
+                metadata.setdefault("encoding", more["encoding"])
+            note_left_out(metadata, {}, more.get(LEFT_OUT, ()))
+        return cls(between.join(texts), metadata, headings)
+
 
 class UnreadableError(Exception):
     """The file cannot be read as a document; the message completes "The file ..."."""
@@ -104,24 +124,6 @@ def reading_as(kind: str) -> Iterator[None]:
         raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
     except MALFORMED as error:
         raise UnreadableError(f"cannot be read as {kind}") from error
-
-
-def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
-    """Join several readings into one; heading levels are increased by `level`.
-
-    Its metadata have the first encoding and everything that was left out.
-    """
-    texts, headings, start = list[str](), list[Heading](), 0
-    metadata: dict[str, Any] = {}
-    for text, more, within in readings:
-        texts.append(text)
-        headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
-        start += len(text) + len(between)
-        if "encoding" in more:
-            metadata.setdefault("encoding", more["encoding"])
-        if LEFT_OUT in more:
-            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
-    return Reading(between.join(texts), metadata, headings)
 
 
 def read_text(file: BinaryIO) -> Reading:
@@ -225,8 +227,6 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 def _is_utf8(data: bytes, named: str) -> bool:
     """Return whether nearly all bytes are UTF-8, or most if declared so; the end may be cut off."""
-    cut = CUT.search(data[-3:])
-    data = data[: -len(cut[0])] if cut else data
     text = data.decode("utf-8", "surrogateescape")
     n_bad, n_valid = len(BAD_BYTES.findall(text)), len(data) - len(text)
     if named == "utf-8":
