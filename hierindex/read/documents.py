@@ -46,7 +46,7 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, note_left_out
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.text.characters import paired, repaired
 
 ATTEMPTS = 2  # to read a file that changes
@@ -305,10 +305,10 @@ class Documents:
         if not depth and (other := file_of(document_id)) != document_id:
             raise UnreadableError(f"is named like a part of {quoted(other)}; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
-        (text, read, headings), key = self._read(file, suffix)
-        n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
+        reading, key = self._read(file, suffix)
+        n_attached = reading.metadata.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
         parts = dict[str, bytes]()
-        if suffix in PARTS and (n_attached or not text) and depth < MAX_DEPTH:
+        if suffix in PARTS and (n_attached or not reading.text) and depth < MAX_DEPTH:
             file.seek(0)
             parts = _named_apart(PARTS[suffix](file))
         inside, refused = list[Document | Skipped](), list[Skipped]()
@@ -321,11 +321,11 @@ class Documents:
                     inside += self.of(BytesIO(data), part_id, depth + 1)
             except UnreadableError as error:
                 refused.append(Skipped(part_id, str(error)))
-        if not text.strip() and (inside or refused):  # a mailbox
+        if not reading.text.strip() and (inside or refused):  # a mailbox
             return [*inside, *refused]
         unread = [f"{name_of(part.path)} {part.reason}" for part in refused]
-        note_left_out(read, {"attachment": 0 if parts else n_attached}, unread)
-        document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        reading.leaving_out({"attachment": 0 if parts else n_attached}, unread)
+        document = _document(document_id, suffix, reading, **self.more)
         if key and self.memory is not None:
             self.memory.note(content_hash(document), key)
         return [document, *inside]
@@ -335,10 +335,8 @@ class Documents:
 
         Also return the key of the reading in the cache; "" if it is not cached.
         """
-        reader = READERS.get(suffix)
-        if reader is None:  # decoding is all, and the file may be large
-            return plain.read_unnamed(file), ""
-        if self.memory is None or file.seek(0, os.SEEK_END) > MAX_BYTES:
+        reader = READERS.get(suffix, plain.read_unnamed)
+        if self.memory is None or suffix not in READERS or file.seek(0, os.SEEK_END) > MAX_BYTES:
             file.seek(0)
             return reader(file), ""
         file.seek(0)
@@ -404,9 +402,7 @@ def _made_by() -> str:
     """Return an identifier of the code that reads."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
-    files = sorted(
-        path for kind in ("read/*.py", "text/*.py", "text/*.toml") for path in package.glob(kind)
-    )
+    files = sorted([*package.glob("read/*.py"), *package.glob("text/*.*")])
     versions = [str(found.version) for name in LIBRARIES for found in distributions(name=name)]
     return digest(" ".join(versions), *(path.read_text("utf-8") for path in files))
 

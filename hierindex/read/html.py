@@ -18,7 +18,6 @@ from hierindex.read.text import (
     Reading,
     UnreadableError,
     first_day,
-    note_left_out,
     read_text,
     reading_as,
     without_embedded,
@@ -73,9 +72,10 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
         if id(line) not in kept:
             why = RunKind.UNSEEN if line.inside & kinds.UNSEEN else AROUND
             page.left_out[why] += len(line.text.split())
-    note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
+    left_out = {**page.left_out, "picture": len(page.pictures)}
+    reading = Reading(text, metadata, headings).leaving_out(left_out)
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
-    return Reading(text, metadata, headings)
+    return reading
 
 
 def _explained(lines: Sequence[Line]) -> Iterator[Reading]:

@@ -24,7 +24,6 @@ from hierindex.read.text import (
     Reading,
     UnreadableError,
     decode,
-    note_left_out,
     read_bytes,
     read_text,
     reading_as,
@@ -201,7 +200,7 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
     elif plain and (n_more := len(in_rich - in_plain)):
-        note_left_out(plain[0].metadata, {"word(s) that only the HTML has": n_more})
+        plain[0].leaving_out({"word(s) that only the HTML has": n_more})
     yield from (*(plain or rich), *by_kind["text/calendar"])
 
 

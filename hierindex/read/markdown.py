@@ -20,7 +20,7 @@ from hierindex.node import (
 )
 from hierindex.read.html import html_lines, html_reading
 from hierindex.read.records import as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
+from hierindex.read.text import MAX_TITLE, Reading, read_text, without_embedded
 from hierindex.text.blocks import FRONT_MATTER
 from hierindex.text_node import RECORD_KEYS
 
@@ -55,8 +55,8 @@ def read_markdown(file: BinaryIO) -> Reading:
     text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
     text, n_comments = _without_html(text, end)
-    note_left_out(metadata, {"embedded picture": n_embedded, "comment": n_comments})
-    return markdown_reading(text, {**entries, **metadata}, end)
+    left_out = {"embedded picture": n_embedded, "comment": n_comments}
+    return markdown_reading(text, {**entries, **metadata}, end).leaving_out(left_out)
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
@@ -212,8 +212,7 @@ def read_notebook(file: BinaryIO) -> Reading:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    note_left_out(metadata, left_out)
-    return markdown_reading("\n\n".join(cells), metadata)
+    return markdown_reading("\n\n".join(cells), metadata).leaving_out(left_out)
 
 
 def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterator[str]:

@@ -24,7 +24,6 @@ from hierindex.read.text import (
     UnreadableError,
     decode,
     first_day,
-    note_left_out,
     reading_as,
 )
 
@@ -157,8 +156,7 @@ def as_reading(
     metadata = properties(parts)
     if title:
         metadata.setdefault(TITLE, title[:MAX_TITLE])
-    note_left_out(metadata, unread_parts(parts) + unread)
-    return Reading(text, metadata, headings)
+    return Reading(text, metadata, headings).leaving_out(unread_parts(parts) + unread)
 
 
 def _as_markdown(blocks: Iterable[Block]) -> Iterator[Reading]:

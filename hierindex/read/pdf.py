@@ -21,7 +21,7 @@ from hierindex.read.pdf_layout import (
     outline_headings,
     without_furniture,
 )
-from hierindex.read.text import HEAD, Reading, UnreadableError, note_left_out
+from hierindex.read.text import HEAD, Reading, UnreadableError
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -117,9 +117,8 @@ def read_pdf(file: BinaryIO) -> Reading:
     n_images, n_comments = sum(page.is_image for page in read), sum(p.n_comments for p in read)
     have = "has" if n_images == 1 else "have"
     images = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
-    note_left_out(metadata, {}, images)
-    note_left_out(metadata, {"comment": n_comments, "attached file": n_attached}, furniture)
-    return Reading(text, metadata, headings)
+    others = {"comment": n_comments, "attached file": n_attached}
+    return Reading(text, metadata, headings).leaving_out({}, images).leaving_out(others, furniture)
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:

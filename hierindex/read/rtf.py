@@ -10,7 +10,7 @@ from hierindex.node import TITLE
 from hierindex.read.marks import RunKind, joined_runs
 from hierindex.read.office import stated
 from hierindex.read.records import as_block, records_of_table
-from hierindex.read.text import HEAD, Reading, codec_of, decode, note_left_out, read_bytes
+from hierindex.read.text import HEAD, Reading, codec_of, decode, read_bytes
 
 TOKEN = re.compile(
     r"(?P<begin>\{\s*(?:\\\*\s*)?)?\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?[ ]?"
@@ -67,8 +67,7 @@ def read_rtf(file: BinaryIO) -> Reading:
         Reading.block(text, level, " ".join(text.split())) for text, level in _blocks(found.lines)
     )
     metadata = stated(found.about[TITLE], found.about["author"])
-    note_left_out(metadata, found.left_out)
-    return Reading(text, metadata, headings)
+    return Reading(text, metadata, headings).leaving_out(found.left_out)
 
 
 def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:

@@ -107,8 +107,15 @@ class Reading(NamedTuple):
             start += len(text) + len(between)
             if "encoding" in more:
                 metadata.setdefault("encoding", more["encoding"])
-            note_left_out(metadata, {}, more.get(LEFT_OUT, ()))
+            if LEFT_OUT in more:
+                metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
         return cls(between.join(texts), metadata, headings)
+
+    def leaving_out(self, counts: Mapping[str, int], phrases: Sequence[str] = ()) -> Self:
+        """Record how many things of each kind were not read, and other notes; return itself."""
+        if notes := [*(counted(n, what) for what, n in counts.items() if n), *phrases]:
+            self.metadata[LEFT_OUT] = [*self.metadata.get(LEFT_OUT, []), *notes]
+        return self
 
 
 class UnreadableError(Exception):
@@ -170,14 +177,6 @@ def decode(data: bytes, declared: str = "") -> Reading:
         are = "byte sequence that is" if n_bad == 1 else "byte sequences that are"
         metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {encoding.replace('utf-8', 'UTF-8')}"]
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
-
-
-def note_left_out(
-    metadata: dict[str, Any], counts: Mapping[str, int], phrases: Sequence[str] = ()
-) -> None:
-    """Record in a file's metadata how many things of each kind were not read, and other notes."""
-    if notes := [*(counted(n, what) for what, n in counts.items() if n), *phrases]:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
 
 
 def first_day(dates: Iterable[str]) -> str:
