@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE
@@ -63,24 +62,9 @@ def read_rtf(file: BinaryIO) -> Reading:
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
     found = _RtfText(data.decode("latin-1"))
-    text, _, headings = Reading.joined(
-        Reading.block(text, level, " ".join(text.split())) for text, level in _blocks(found.lines)
-    )
+    text, _, headings = Reading.joined(found.blocks)
     metadata = stated(found.about[TITLE], found.about["author"])
     return Reading(text, metadata, headings).leaving_out(found.left_out)
-
-
-def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
-    """Yield paragraphs with their levels, and tables."""
-    for is_table, group in groupby(lines, lambda line: line[1] < 0):
-        if not is_table:
-            yield from (("".join(cells), level) for cells, level in group)
-            continue
-        rows = [cells for cells, _ in group]
-        if records := records_of_table(rows):
-            yield as_block(records), 0
-        else:
-            yield "\n".join(" | ".join(row) for row in rows), 0
 
 
 class _State(NamedTuple):
@@ -97,10 +81,10 @@ class _State(NamedTuple):
 
 
 class _RtfText:
-    """The lines of a file: the text and level of each paragraph; rows have the level -1."""
+    """The paragraphs and tables of a file, its title and author, and what was left out."""
 
     def __init__(self, rtf: str) -> None:
-        self.lines: list[tuple[list[str], int]] = []
+        self.blocks: list[Reading] = []
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
         self._default = "cp1252"
@@ -108,6 +92,7 @@ class _RtfText:
         self._outer: list[_State] = []
         self._line: list[tuple[RunKind, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
+        self._rows: list[list[str]] = []
         self._fonts: dict[int, str] = {}
         self._font = 0
         self._note = 0  # where a note begins in the line
@@ -120,6 +105,7 @@ class _RtfText:
             self._take(match)
         self._end_line()
         self._end_row()
+        self._end_table()
 
     def _take(self, match: re.Match[str]) -> None:
         word, sign, begin = match["word"], match["sign"], match["begin"]
@@ -205,10 +191,19 @@ class _RtfText:
         elif self._is_text():
             self._end_row()
             if text := joined_runs(self._line, self.left_out):
-                self.lines.append(([text], self._state.level))
+                self._end_table()
+                block = Reading.block(text, self._state.level, " ".join(text.split()))
+                self.blocks.append(block)
             self._line.clear()
 
     def _end_row(self) -> None:
         if any(self._cells):
-            self.lines.append(([*self._cells], -1))
+            self._rows.append([*self._cells])
         self._cells.clear()
+
+    def _end_table(self) -> None:
+        if self._rows:
+            records = records_of_table(self._rows)
+            text = as_block(records) if records else "\n".join(map(" | ".join, self._rows))
+            self.blocks.append(Reading.block(text))
+        self._rows.clear()

@@ -217,27 +217,21 @@ class PlacedSentenceSplitter(SentenceSplitter):
         show_progress: bool = False,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Split each part between headings by itself."""
+        """Split each part between headings, and leave room in its chunks for titles above them."""
         found: list[BaseNode] = []
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            chunks = self._chunks_of(text, headings, bare)
+            sections, chunks, start = Sections(text, headings), list[str](), 0
+            for part in split_at_headings(text, headings, self._is_short):
+                paths = sections.paths(start, start + len(part))
+                paths += [*map(shared_section, pairwise(paths))]  # of chunks that cross a heading
+                shown = [bare, *(self._below(path, bare) for path in dict.fromkeys(paths))]
+                longest = max(map(self._get_metadata_str, shown), key=len)
+                chunks += self.split_text_metadata_aware(part, longest)
+                start += len(part)
             found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
         return found
-
-    def _chunks_of(self, text: str, headings: Sequence[Heading], bare: BaseNode) -> list[str]:
-        """Split each part between headings, and leave room in its chunks for titles above them."""
-        sections, chunks, start = Sections(text, headings), list[str](), 0
-        for part in split_at_headings(text, headings, self._is_short):
-            end = start + len(part)
-            paths = sections.paths(start, end)
-            paths += [*map(shared_section, pairwise(paths))]  # of chunks that cross a heading
-            shown = [bare, *(self._below(path, bare) for path in dict.fromkeys(paths))]
-            longest = max(map(self._get_metadata_str, shown), key=len)
-            chunks += self.split_text_metadata_aware(part, longest)
-            start = end
-        return chunks
 
     def _below(self, section: str, bare: BaseNode) -> BaseNode:
         """Return a document with the metadata that its chunks in a section embed."""
