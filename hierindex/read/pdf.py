@@ -274,18 +274,16 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     """Return the text of all pages, and the headings at their offsets in it."""
-    at = {(each.page, each.line): each for each in reversed(placed)}
+    at = {(each.page, each.line): (each.level, each.n_lines) for each in reversed(placed)}
     readings = list[Reading]()
     for number, page in enumerate(pages):
         parts, i = list[Reading](), 0
         while i < len(page):
-            if heading := at.get((number, i)):
-                lines = page[i : i + heading.n_lines]
-                text = " ".join(line.text.strip() for line in lines)
-                parts.append(Reading.block(text, heading.level))
-            else:
-                parts.append(Reading.block(page[i].text))
-            i += heading.n_lines if heading else 1
+            level, n_lines = at.get((number, i), (0, 1))
+            lines = [line.text for line in page[i : i + n_lines]]
+            text = " ".join(map(str.strip, lines)) if level else lines[0]
+            parts.append(Reading.block(text, level))
+            i += n_lines
         readings.append(Reading.joined(parts, between="\n"))
     return Reading.joined(readings, between=PAGE_BREAK)
 
