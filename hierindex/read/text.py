@@ -90,7 +90,7 @@ class Reading(NamedTuple):
 
     @classmethod
     def block(cls, text: str, level: int = 0, title: str = "") -> Self:
-        """Return a block of text, which is a heading if it has a level; its title is the text."""
+        """Return a block of text; with a level it is a heading, whose title may be the text."""
         return cls(text, {}, [Heading(level, (title or text)[:MAX_TITLE], 0)] if level else [])
 
     @classmethod
