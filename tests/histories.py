@@ -6,7 +6,7 @@ from collections.abc import Callable
 from llama_index.core.schema import Document
 
 from hierindex.node import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
-from hierindex.read.markdown import markdown_headings
+from hierindex.read.markdown import headings_and_tables
 
 WORDS = (
     "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "
@@ -153,7 +153,7 @@ def documents(texts: Texts) -> list[Document]:
         paged = {PAGES: len(labels), PAGE_LABELS: labels}
         kinds = [paged, {PAGE_LABEL: "7"}, {"title": "The log"}, {}]
         structured, kind = divmod(sum(map(ord, name)) % (2 * len(kinds)), len(kinds))
-        found = markdown_headings(text) if structured else ()
+        found = headings_and_tables(text)[0] if structured else ()
         headings = [[*each[:3], each.title.lower()] for each in found]
         metadata = kinds[kind] | ({HEADINGS: headings} if headings else {})
         hidden = [HEADINGS, PAGE_LABELS]

@@ -8,7 +8,7 @@ from llama_index.core.schema import BaseNode, Document
 
 from hierindex import HierarchyStore, Node
 from hierindex.node import HEADINGS, Maker
-from hierindex.read.markdown import markdown_headings
+from hierindex.read.markdown import headings_and_tables
 from hierindex.read.split import split_documents
 from hierindex.store.rows import to_table
 from hierindex.text_node import chunk_of, to_text_node
@@ -28,7 +28,7 @@ def as_chunks(nodes: Iterable[Node | BaseNode]) -> list[Node]:
 
 def markdown(name: str, text: str, **metadata: Any) -> Document:
     """Return a document with its headings, as it is read; no model sees its metadata."""
-    headings = [list(heading) for heading in markdown_headings(text)]
+    headings = [list(heading) for heading in headings_and_tables(text)[0]]
     metadata |= {HEADINGS: headings} if headings else {}
     hidden = [*metadata]
     return Document(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -48,7 +48,6 @@ from hierindex.read.files import (
 )
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.text.characters import paired, repaired
-from hierindex.text.display import counted
 
 ATTEMPTS = 2  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
@@ -79,16 +78,15 @@ READERS: dict[str, Callable[[BinaryIO], Reading]] = {
     **dict.fromkeys(plain.PYTHON, plain.read_python),
     **dict.fromkeys(plain.SUFFIXES, plain.read_source),
     **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
+    **dict.fromkeys((".eml", ".msg"), mail.read_mail),
     **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
     ".pdf": pdf.read_pdf,
     ".rst": plain.read_rst,
     ".rtf": rtf.read_rtf,
     ".txt": plain.read_plain,
     ".epub": office.read_epub,
-    ".eml": mail.read_mail,
     ".mbox": mail.read_mailbox,
     ".ics": mail.read_calendar,
-    ".msg": mail.read_outlook,
     ".ipynb": markdown.read_notebook,
 }
 """Readers by suffix; other files are read as text."""
@@ -307,10 +305,10 @@ class Documents:
         if not depth and (other := file_of(document_id)) != document_id:
             raise UnreadableError(f"is named like a part of {quoted(other)}; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
-        (text, read, headings), key = self._read(file, suffix)
-        n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
+        reading, key = self._read(file, suffix)
+        n_attached = reading.metadata.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
         parts = dict[str, bytes]()
-        if suffix in PARTS and (n_attached or not text) and depth < MAX_DEPTH:
+        if suffix in PARTS and (n_attached or not reading.text) and depth < MAX_DEPTH:
             file.seek(0)
             parts = _named_apart(PARTS[suffix](file))
         inside, refused = list[Document | Skipped](), list[Skipped]()
@@ -323,14 +321,11 @@ class Documents:
                     inside += self.of(BytesIO(data), part_id, depth + 1)
             except UnreadableError as error:
                 refused.append(Skipped(part_id, str(error)))
-        if not text.strip() and (inside or refused):  # a mailbox
+        if not reading.text.strip() and (inside or refused):  # a mailbox
             return [*inside, *refused]
-        left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
-        if n_attached and not parts:
-            left_out.append(counted(n_attached, "attachment"))
-        if left_out:
-            read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
-        document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        unread = [f"{name_of(part.path)} {part.reason}" for part in refused]
+        reading.leaving_out({"attachment": 0 if parts else n_attached}, unread)
+        document = _document(document_id, suffix, reading, **self.more)
         if key and self.memory is not None:
             self.memory.note(content_hash(document), key)
         return [document, *inside]
@@ -340,10 +335,8 @@ class Documents:
 
         Also return the key of the reading in the cache; "" if it is not cached.
         """
-        reader = READERS.get(suffix)
-        if reader is None:  # decoding is all, and the file may be large
-            return plain.read_unnamed(file), ""
-        if self.memory is None or file.seek(0, os.SEEK_END) > MAX_BYTES:
+        reader = READERS.get(suffix, plain.read_unnamed)
+        if self.memory is None or suffix not in READERS or file.seek(0, os.SEEK_END) > MAX_BYTES:
             file.seek(0)
             return reader(file), ""
         file.seek(0)
@@ -411,17 +404,9 @@ def _made_by() -> str:
     """Return an identifier of the code that reads."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
-    files = sorted(
-        path for kind in ("read/*.py", "text/*.py", "text/*.toml") for path in package.glob(kind)
-    )
-    return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # of an extra
-        return ""
+    files = sorted([*package.glob("read/*.py"), *package.glob("text/*.*")])
+    versions = [str(found.version) for name in LIBRARIES for found in distributions(name=name)]
+    return digest(" ".join(versions), *(path.read_text("utf-8") for path in files))
 
 
 def _named_by(document_id: str) -> dict[str, str]:

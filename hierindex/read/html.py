@@ -10,38 +10,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import FURNITURE, TITLE, Heading
 from hierindex.read import html_elements as kinds
-from hierindex.read.html_elements import (
-    SENTENCE_ENDS,
-    Line,
-    is_action,
-    is_picture,
-    kind_of,
-    main_content,
-)
-from hierindex.read.marks import (
-    NUMBERS,
-    STRUCK_WORDS,
-    UNSEEN_WORDS,
-    formula,
-    item_marks,
-    subscript,
-    superscript,
-)
-from hierindex.read.tables import (
-    MAX_SPANNED,
-    Cell,
-    HtmlRow,
-    set_texts,
-    span,
-    table_lines,
-)
+from hierindex.read.html_elements import Line
+from hierindex.read.marks import NUMBERS, RunKind, formula, item_marks, subscript, superscript
+from hierindex.read.tables import MAX_SPANNED, HtmlRow, table_lines
 from hierindex.read.text import (
     MAX_TITLE,
     Reading,
     UnreadableError,
     first_day,
-    joined,
-    note_left_out,
     read_text,
     reading_as,
     without_embedded,
@@ -49,6 +25,8 @@ from hierindex.read.text import (
 
 NO_PROSE = kinds.PRE | kinds.CELL
 ENDS = ":;, "  # of a term
+LABELS = frozenset("note tip important caution warning".split())
+"""Headings of boxes, as in DocBook's pages, that head no section."""
 ITEM = re.compile(r"(?:-?\d+|[a-z]{1,2}|[ivxlc]+|[A-Z]{1,2}|[IVXLC]+)\. ")  # the number of an item
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 AROUND = f"word(s) {FURNITURE}"
@@ -87,16 +65,17 @@ def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
     """Return the text and headings of decoded HTML, see `read_html`; extend its metadata."""
     root = _tree(html)
     page = _Page(root)
-    lines = main_content(page.lines, len([*root.iter("article")]))
-    text, _, headings = joined(_explained(lines), between="\n")
+    lines = kinds.main_content(page.lines, len([*root.iter("article")]))
+    text, _, headings = Reading.joined(_explained(lines), between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
-            why = UNSEEN_WORDS if line.inside & kinds.UNSEEN else AROUND
+            why = RunKind.UNSEEN if line.inside & kinds.UNSEEN else AROUND
             page.left_out[why] += len(line.text.split())
-    note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
+    left_out = {**page.left_out, "picture": len(page.pictures)}
+    reading = Reading(text, metadata, headings).leaving_out(left_out)
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
-    return Reading(text, metadata, headings)
+    return reading
 
 
 def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
@@ -109,7 +88,7 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
     for line in lines:
         here = line.inside & (kinds.TERM | kinds.DEFINITION)
         is_prose = not (line.level or line.inside & NO_PROSE or ITEM.match(line.text))
-        is_term = is_prose and here & kinds.TERM and not line.text.endswith(SENTENCE_ENDS)
+        is_term = is_prose and here & kinds.TERM and not line.text.endswith(kinds.SENTENCE_ENDS)
         blank = above * bool(terms or (last and not here))
         if is_term and terms and here == last:
             terms.append(line.text.rstrip(ENDS))
@@ -118,15 +97,16 @@ def _explained(lines: Sequence[Line]) -> Iterator[Reading]:
         if terms and is_prose and here == kinds.DEFINITION:
             said += ": "
         elif terms:
-            yield Reading(said, {})
+            yield Reading.block(said)
             said, above = "", "\n"
         terms, last = [line.text.rstrip(ENDS)] if is_term else [], here
         if not is_term:
-            headings = [h._replace(start=len(said)) for h in line.headings()]
-            yield Reading(f"{said}{line.text}", {}, headings)
+            heads = line.level and line.text.lower() not in LABELS
+            heading = Heading(line.level, line.text[:MAX_TITLE], len(said), line.anchor)
+            yield Reading(f"{said}{line.text}", {}, [heading] if heads else [])
             above = "\n"
     if terms:
-        yield Reading(f"{above}{', '.join(terms)}", {})
+        yield Reading.block(f"{above}{', '.join(terms)}")
 
 
 @reading_as("HTML")
@@ -201,7 +181,7 @@ class _Page:
 
     def __init__(self, root: Any) -> None:
         self.lines: list[Line] = []
-        self.left_out = Counter({AROUND: 0, UNSEEN_WORDS: 0, STRUCK_WORDS: 0})
+        self.left_out = Counter({AROUND: 0, RunKind.UNSEEN: 0, RunKind.STRUCK: 0})
         self.pictures = set[tuple[str, str]]()  # of the content
         shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
         self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
@@ -221,7 +201,7 @@ class _Page:
             self._parts.append(("".join(element.itertext()), around.link))
             return
         tag, attributes = element.tag, element.attrib
-        kind = kind_of(tag, attributes, around.inside)
+        kind = kinds.kind_of(tag, attributes, around.inside)
         if kind & kinds.UNSEEN and attributes.get("id") in self._unfolded:
             kind ^= kinds.UNSEEN
         if kind & kinds.BLOCK:
@@ -233,7 +213,9 @@ class _Page:
         if tag == "math":
             self._parts.append((formula(element), around.link))
             return
-        if is_picture(tag, attributes) and not (around.link or (kind | around.inside) & NO_CONTENT):
+        if kinds.is_picture(tag, attributes) and not (
+            around.link or (kind | around.inside) & NO_CONTENT
+        ):
             self.pictures.add((attributes.get("src", ""), attributes["alt"]))
         self._note(element, kind)
         region = element if kind & kinds.OUTER else around.region
@@ -321,8 +303,8 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            self._room = set_texts(self._rows, self._room)
-            self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
+            found, self._room = table_lines(self.lines, self._rows, self._room)
+            self.lines[self._rows[0].start :] = found
         self._rows, self._row = outer
 
     def _read_row(self, element: Any, around: _Around) -> None:
@@ -337,9 +319,7 @@ class _Page:
         self._end_line(around)
         text = " ".join(line.text for line in self.lines[self._row.end :])
         is_header = element.tag == "th" or around.inside & kinds.TABLE_HEAD != 0
-        self._row.cells.append(
-            Cell(text, span(element, "colspan"), span(element, "rowspan"), is_header)
-        )
+        self._row.add(element, text, is_header=is_header)
         self._row.end = len(self.lines)
 
     def _end_line(self, around: _Around, tag: str = "") -> None:
@@ -397,10 +377,14 @@ def _anchor_of(element: Any) -> str:
 def _why_not(element: Any, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they are read."""
     if kind & kinds.STRUCK:
-        return STRUCK_WORDS
+        return RunKind.STRUCK
     if kind & kinds.UNSEEN and (not kind & kinds.BLOCK or (kind | inside) & kinds.CELL):
-        return UNSEEN_WORDS
-    return AROUND if element.tag == "button" and kind & kinds.BLOCK and is_action(element) else ""
+        return RunKind.UNSEEN
+    return (
+        AROUND
+        if element.tag == "button" and kind & kinds.BLOCK and kinds.is_action(element)
+        else ""
+    )
 
 
 def _text_of(parts: Sequence[tuple[str, int]]) -> str:

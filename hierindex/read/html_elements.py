@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from hierindex.node import Heading
-from hierindex.read.text import MAX_TITLE
-
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, CELL = (1 << i for i in range(8))
 TERM, DEFINITION, SUMMARY = (1 << i for i in range(8, 11))
 HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (
@@ -86,7 +83,6 @@ SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
 PROSE = 40  # characters; navigation has shorter lines, or links
 LABEL = 12  # bytes; a shorter word is a label
-LABELS = frozenset("note tip important caution warning".split())  # of boxes, as in DocBook's pages
 
 
 def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
@@ -186,15 +182,6 @@ class Line(NamedTuple):
     level: int = 0
     anchor: str = ""
     region: Any = None
-
-    def headings(self) -> list[Heading]:
-        """Return a list with the heading that the line is; empty if it is none.
-
-        The label of a box, such as "Note", heads no section.
-        """
-        if not self.level or self.text.lower() in LABELS:
-            return []
-        return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)]
 
 
 def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:

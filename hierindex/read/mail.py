@@ -24,8 +24,6 @@ from hierindex.read.text import (
     Reading,
     UnreadableError,
     decode,
-    joined,
-    note_left_out,
     read_bytes,
     read_text,
     reading_as,
@@ -79,11 +77,19 @@ def read_mail(file: BinaryIO) -> Reading:
     parts, the plain text is read unless the HTML has more text. A file without an e-mail header is
     read as text.
     """
-    data = read_bytes(file)
-    with reading_as("an e-mail"):
-        message = _parsed(data)
+    is_outlook = _is_ole(file)
+    with reading_as("an Outlook message" if is_outlook else "an e-mail"):
+        message = _message(file)
         about = _metadata(message)
-        return mail_reading(message, about) if about else decode(data)
+        if about or is_outlook:
+            return mail_reading(message, about)
+    file.seek(0)
+    return read_text(file)
+
+
+def _message(file: BinaryIO) -> EmailMessage:
+    """Return the message in a file, which Outlook may have saved."""
+    return _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
 
 
 def _parsed(data: bytes) -> EmailMessage:
@@ -104,11 +110,11 @@ def mail_reading(
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
     keys = ("from", "to", "cc", "date") if inside else ()
     fields = "\n".join(f"{key.title()}: {metadata[key]}" for key in keys if key in metadata)
-    found = [Reading(text, {}) for text in (title, fields) if text]
+    found = [Reading.block(text) for text in (title, fields) if text]
     found += _texts(message)
     if names := [each.get_filename() or each.get_content_type() for each in _attached(message)]:
-        found.append(Reading(f"Attachments: {', '.join(names)}", {}))
-    text, more, headings = joined(found, 1 if title else 0)
+        found.append(Reading.block(f"Attachments: {', '.join(names)}"))
+    text, more, headings = Reading.joined(found, 1 if title else 0)
     if not inside and (n_attached := len([*_attached(message, also_forwarded=True)])):
         more[ATTACHED] = n_attached
     first = [Heading(1, title, 0)] if title else []
@@ -194,7 +200,7 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
     elif plain and (n_more := len(in_rich - in_plain)):
-        note_left_out(plain[0].metadata, {"word(s) that only the HTML has": n_more})
+        plain[0].leaving_out({"word(s) that only the HTML has": n_more})
     yield from (*(plain or rich), *by_kind["text/calendar"])
 
 
@@ -204,8 +210,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each attachment; an empty attachment yields a zero byte."""
-    message = _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
-    for part in _attached(message, also_forwarded=True):
+    for part in _attached(_message(file), also_forwarded=True):
         kind, name = part.get_content_type(), part.get_filename() or "unnamed"
         if not PurePath(name).suffix and kind != "application/octet-stream":
             name += TYPES.guess_extension(kind) or ""
@@ -271,7 +276,7 @@ def read_web_archive(file: BinaryIO) -> Reading:
             if kind in parts:
                 parts[kind].append(_text(part, kind))
         found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
-        text, metadata, headings = joined(page for page in found if page.text.strip())
+        text, metadata, headings = Reading.joined(page for page in found if page.text.strip())
         return Reading(text, {**found[0].metadata, **metadata}, headings)
 
 
@@ -313,15 +318,6 @@ def _time(match: re.Match[str]) -> str:
     year, month, day, hour, minute, zulu = match.groups("")
     clock = f" {hour}:{minute}" if hour else ""
     return f"{year}-{month}-{day}{clock}{' UTC' if zulu else ''}"
-
-
-def read_outlook(file: BinaryIO) -> Reading:
-    """Read an Outlook message like `read_mail`; other files with its suffix are read as text."""
-    if not _is_ole(file):
-        return read_text(file)
-    with reading_as("an Outlook message"):
-        message = _as_email(file)
-        return mail_reading(message, _metadata(message))
 
 
 def _is_ole(file: BinaryIO) -> bool:

@@ -1,11 +1,10 @@
 """Markdown files: their headings, front matter and long tables; Jupyter notebooks as Markdown."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import (
@@ -20,8 +19,8 @@ from hierindex.node import (
     Heading,
 )
 from hierindex.read.html import html_lines, html_reading
-from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
+from hierindex.read.records import as_block, parse_json, read_json, records_of_table
+from hierindex.read.text import MAX_TITLE, Reading, read_text, without_embedded
 from hierindex.text.blocks import FRONT_MATTER
 from hierindex.text_node import RECORD_KEYS
 
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
-PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
-TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
@@ -58,8 +55,8 @@ def read_markdown(file: BinaryIO) -> Reading:
     text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
     text, n_comments = _without_html(text, end)
-    note_left_out(metadata, {"embedded picture": n_embedded, "comment": n_comments})
-    return markdown_reading(text, {**entries, **metadata}, end)
+    left_out = {"embedded picture": n_embedded, "comment": n_comments}
+    return markdown_reading(text, {**entries, **metadata}, end).leaving_out(left_out)
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
@@ -103,44 +100,48 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
 
     Tables in lists and quotes are unchanged.
     """
-    headings = [*markdown_headings(text, start)]
-    parts, done, ends, growths = list[str](), 0, list[int](), [0]
-    for at, end in _tables(text, start):
+    headings, tables = headings_and_tables(text, start)
+    parts, done = list[Reading](), 0
+
+    def unchanged(end: int) -> Reading:
+        inside = [h._replace(start=h.start - done) for h in headings if done <= h.start < end]
+        return Reading(text[done:end], {}, inside)
+
+    for at, end in tables:
         header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
         if records := records_of_table([header, *rows], named=any(header)):
             block = f"\n{as_block(records)}\n\n"  # where lines end
-            parts += text[done:at], block
+            parts += unchanged(at), Reading.block(block)
             done = end
-            ends.append(end)
-            growths.append(len(block) - (end - at))
-    moved = [*accumulate(growths)]
-    headings = [h._replace(start=h.start + moved[bisect_right(ends, h.start)]) for h in headings]
-    return Reading("".join([*parts, text[done:]]), metadata, headings)
+    return Reading.joined([*parts, unchanged(len(text))], between="")._replace(metadata=metadata)
 
 
-def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where tables of Markdown that may be long start and end."""
-    if any(len(found[0]) > LONG_TABLE for found in TABLE.finditer(text, start)):
-        for token, at, end in _blocks(text, start, rules=["table"]):
-            if token.type == "table_open" and not token.level:
-                yield at, end
+def headings_and_tables(text: str, start: int = 0) -> tuple[list[Heading], list[tuple[int, int]]]:
+    r"""Return headings and the bounds of tables after an offset, except those in lists and quotes.
 
-
-def _blocks(
-    text: str, start: int, context: dict[str, Any] | None = None, rules: Sequence[str] = ()
-) -> Iterator[tuple["Token", int, int]]:
-    """Yield the blocks of CommonMark after an offset, and where their lines start and end.
-
-    The text in them is not parsed. `context` gets the targets of links. `rules` are more than those
-    of CommonMark.
+    >>> headings, tables = headings_and_tables("# The *first*\n\n| a |\n|---|\n\nAnother\n---\n")
+    >>> [(heading.level, heading.title, heading.start) for heading in headings], tables
+    ([(1, 'The first', 0), (2, 'Another', 28)], [(15, 27)])
     """
     from markdown_it import MarkdownIt
 
     lines = [start, *(match.end() for match in re.compile("\n").finditer(text, start)), len(text)]
-    parser = MarkdownIt("commonmark").enable(rules).disable("inline")
-    for token in parser.parse(text[start:], context):
-        if token.map:
-            yield token, lines[token.map[0]], lines[token.map[1]]
+    parser, context = MarkdownIt("commonmark"), dict[str, Any]()  # the targets of links
+    blocks = MarkdownIt("commonmark").enable("table").disable("inline")
+    headings, tables = list[Heading](), list[tuple[int, int]]()
+    for opening, inside in pairwise(blocks.parse(text[start:], context)):
+        if opening.level or not opening.map:
+            continue
+        at, end = (lines[i] for i in opening.map)
+        if opening.type == "table_open":
+            tables.append((at, end))
+        elif opening.type == "heading_open":
+            source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
+            parts = parser.parseInline(source, context)[0].children or ()
+            if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
+                indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
+                headings.append(Heading(int(opening.tag[1:]), title, at + indent))
+    return headings, tables
 
 
 def _cells(row: str) -> list[str]:
@@ -191,28 +192,6 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float | date) and short
 
 
-def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
-    r"""Yield the headings of CommonMark after an offset, except those in lists and quotes.
-
-    >>> found = markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n")
-    >>> [(heading.level, heading.title, heading.start) for heading in found]
-    [(1, 'The first', 0), (2, 'The second', 22)]
-    """
-    from markdown_it import MarkdownIt
-
-    if not PERHAPS.search(text, start):  # parsing takes longer than all other reading
-        return
-    parser, context = MarkdownIt("commonmark"), dict[str, Any]()
-    for (opening, at, _), (inside, *_) in pairwise(_blocks(text, start, context)):
-        if opening.type != "heading_open" or opening.level:
-            continue
-        source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
-        parts = parser.parseInline(source, context)[0].children or ()
-        if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
-            indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
-            yield Heading(int(opening.tag[1:]), title, at + indent)
-
-
 def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
     """Return the content of parts of these kinds on one line."""
     shown = (part.content if part.type in kinds else " " * ("break" in part.type) for part in parts)
@@ -233,8 +212,7 @@ def read_notebook(file: BinaryIO) -> Reading:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    note_left_out(metadata, left_out)
-    return markdown_reading("\n\n".join(cells), metadata)
+    return markdown_reading("\n\n".join(cells), metadata).leaving_out(left_out)
 
 
 def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterator[str]:

@@ -1,16 +1,14 @@
 """Formatting that carries meaning, as text: list numbers, superscripts, struck text, formulas."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
 from hierindex.read.html_elements import is_displayed
 
-SUPER, SUB, PLAIN = "super", "sub", ""
-UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
-"""Kinds of runs of text; runs of the last two kinds are omitted and counted."""
 ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
     "iv i".split(), strict=True)]  # fmt: skip
 ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())
@@ -36,25 +34,29 @@ JOINS: dict[str, Sequence[str]] = {  # the signs before the second and later par
 MAX_NESTED = 100  # elements of a formula; deeper ones are read as plain text
 BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-VAL = f"{W}val"
 PROPERTIES = re.compile("annotation|.*Pr$")  # elements of formulas without symbols of their own
-BULLET = "-"
-SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
-LEVELS = 9
-MAX_TEXT = 100  # characters around a number
 
 
-def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
+class RunKind(StrEnum):
+    """The kind of a run of text; runs of the last two kinds are omitted and counted."""
+
+    PLAIN = ""
+    SUPER = "super"
+    SUB = "sub"
+    UNSEEN = "word(s) not displayed"
+    STRUCK = "word(s) struck out"
+
+
+def joined_runs(runs: Iterable[tuple[RunKind, str]], unread: Counter[str]) -> str:
     """Join runs of text with their kinds, such as superscript, and count the omitted ones."""
     joined = ""
     for kind, group in groupby(runs, key=lambda run: run[0]):
         text = "".join(text for _, text in group)
-        if kind in (UNSEEN_WORDS, STRUCK_WORDS):
+        if kind in (RunKind.UNSEEN, RunKind.STRUCK):
             unread[kind] += len(text.split())
-        elif kind == SUPER:
+        elif kind == RunKind.SUPER:
             joined += superscript(text, joined[-1:], is_linked=False)
-        elif kind == SUB:
+        elif kind == RunKind.SUB:
             joined += subscript(text, joined[-1:])
         else:
             joined += text
@@ -185,100 +187,6 @@ def _name(part: Any) -> str:
     return re.split("[:}]", part.tag)[-1]
 
 
-Levels = dict[int, Any]  # elements
-
-
-def value(element: Any, path: str) -> str:
-    """Return the value of the first element at a path, or ""."""
-    found = element.find(path)
-    return "" if found is None else found.get(VAL) or ""
-
-
 def whole(text: str | None, default: int = 0) -> int:
     """Parse a whole number of at most nine digits; return the default for other texts."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else default
-
-
-class Numbering:
-    """Counts the numbered paragraphs of a document, in order.
-
-    Parameters
-    ----------
-    root : element or empty sequence
-        Root element of the part `numbering.xml`.
-    """
-
-    def __init__(self, root: Any) -> None:
-        self._lists = dict[str, tuple[str, Levels, dict[int, int]]]()  # levels, and their starts
-        self._counts = defaultdict[str, dict[int, int]](dict)  # of abstract lists, by level
-        self._begun = set[str]()
-        abstract, styles, links = dict[str, Levels](), dict[str, str](), dict[str, str]()
-        for each in (each for each in root if each.tag == f"{W}abstractNum"):
-            name = each.get(f"{W}abstractNumId", "")
-            abstract[name] = {
-                whole(level.get(f"{W}ilvl")): level for level in each.iterfind(f"{W}lvl")
-            }
-            links[name] = value(each, f"{W}numStyleLink")
-            styles[value(each, f"{W}styleLink")] = name
-        for num in (each for each in root if each.tag == f"{W}num"):
-            name = value(num, f"{W}abstractNumId")
-            if links.get(name):
-                name = styles.get(links[name], name)
-            starts = {
-                whole(each.get(f"{W}ilvl")): whole(start)
-                for each in num.iterfind(f"{W}lvlOverride")
-                if (start := value(each, f"{W}startOverride"))
-            }
-            self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}), starts
-
-    def next(self, num: str, level: str, style: str) -> tuple[str, int]:
-        """Count a paragraph; return its number, or "" if it has none, and its level.
-
-        Parameters
-        ----------
-        num : str
-            Id of the list.
-        level : str
-            Level in the list; if "", the level to which the style belongs.
-        style : str
-            Id of the paragraph's style.
-        """
-        name, levels, starts = self._lists.get(num, ("", {}, {}))
-        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
-        depth = whole(level) if level else next(belongs, 0)
-        if depth not in levels:
-            return "", depth
-        counts, own = self._counts[name], levels[depth]
-        if num not in self._begun:
-            self._begun.add(num)
-            for at in starts:
-                counts.pop(at, None)
-
-        def count(at: int) -> int:
-            first = whole(value(levels.get(at, own), f"{W}start"), 1)
-            return counts.get(at, starts.get(at, first))
-
-        def shown(match: re.Match[str]) -> str:
-            at = int(match[1]) - 1
-            kind = value(levels.get(at, own), f"{W}numFmt")
-            return formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
-
-        counts[depth] = count(depth) + (depth in counts)
-        for deeper in range(depth + 1, LEVELS):
-            counts.pop(deeper, None)
-        if value(own, f"{W}numFmt") == "bullet":
-            return BULLET, depth
-        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")[:MAX_TEXT]).strip(), depth
-
-
-def formatted(n: int, kind: str) -> str:
-    """Format a number as Word does; in Arabic digits if the format is unknown.
-
-    >>> [formatted(28, kind) for kind in ("lowerLetter", "upperRoman", "hebrew1")]
-    ['bb', 'XXVIII', '28']
-    """
-    if kind == "none":
-        return ""
-    if kind == "decimalZero":
-        return f"{n:02}"
-    return label(n, SHAPES.get(kind, "1"))

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from hierindex.node import TITLE, Heading
+from hierindex.node import TITLE
 from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
@@ -24,8 +24,6 @@ from hierindex.read.text import (
     UnreadableError,
     decode,
     first_day,
-    joined,
-    note_left_out,
     reading_as,
 )
 
@@ -62,6 +60,8 @@ C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+DRAWINGS = {f"{C}chart": f"{R}id", f"{DIAGRAM}relIds": f"{R}dm"}
+"""Elements in the place of charts and diagrams, and the attributes with the ids of their parts."""
 
 
 class Block(NamedTuple):
@@ -145,25 +145,31 @@ def unread_parts(parts: ZipFile) -> Counter[str]:
     return found
 
 
-def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counter[str]) -> Reading:
-    """Return blocks as Markdown with their headings; omitted parts are listed in the metadata.
+def as_reading(
+    parts: ZipFile, blocks: Iterable[Block], unread: Counter[str], title: str = ""
+) -> Reading:
+    """Return the blocks of a file as Markdown with their headings, and the file's properties.
 
-    The items of a list follow each other without blank lines.
+    The title is used if the properties have none. Omitted parts are listed in the metadata.
     """
-    parts = list[Reading]()
+    text, _, headings = Reading.joined(_as_markdown(blocks))
+    metadata = properties(parts)
+    if title:
+        metadata.setdefault(TITLE, title[:MAX_TITLE])
+    return Reading(text, metadata, headings).leaving_out(unread_parts(parts) + unread)
+
+
+def _as_markdown(blocks: Iterable[Block]) -> Iterator[Reading]:
+    """Yield blocks, and each list as a whole, without blank lines between its items."""
     said = (block for block in blocks if block.text.strip())
     for is_list, group in groupby(said, lambda block: block.depth is not None):
         if is_list:
             items = [("  " * (block.depth or 0), block.text) for block in group]
             n = len(items[0][0])  # as deep as the first item
-            parts.append(Reading("\n".join(indent[n:] + text for indent, text in items), {}))
+            yield Reading.block("\n".join(indent[n:] + text for indent, text in items))
             continue
         for text, level, _ in group:
-            heading = [Heading(level, text[:MAX_TITLE], 0)] if level else []
-            parts.append(Reading(f"{'#' * level} {text}" if level else text, {}, heading))
-    text, _, headings = joined(parts)
-    note_left_out(metadata, unread)
-    return Reading(text, metadata, headings)
+            yield Reading.block(f"{'#' * level} {text}" if level else text, level, text)
 
 
 def read_epub(file: BinaryIO) -> Reading:
@@ -192,8 +198,14 @@ def read_epub(file: BinaryIO) -> Reading:
         return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
 
 
-def chart_blocks(root: Any) -> Iterator[str]:
-    """Yield the titles of a chart and its axes, and a table of its categories and values."""
+def drawn(root: Any) -> Iterator[str]:
+    """Yield the texts of a chart or of a diagram (SmartArt), given the root of its part.
+
+    Of a chart, these are its title and those of its axes, and a table of its categories and values.
+    """
+    if root.tag != f"{C}chartSpace":
+        yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
+        return
     titles = (_said(title) for title in root.iter(f"{C}title"))
     yield ": ".join(["Chart", *filter(None, titles)])
     columns = list[tuple[str, dict[int, str]]]()
@@ -206,11 +218,6 @@ def chart_blocks(root: Any) -> Iterator[str]:
     if rows := sorted({at for _, column in columns for at in column}):
         table = [[column.get(at, "") for _, column in columns] for at in rows]
         yield markdown_table([[name for name, _ in columns], *table])
-
-
-def diagram_lines(root: Any) -> Iterator[str]:
-    """Yield the texts of the shapes of a diagram (SmartArt)."""
-    yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
 
 
 def _points(series: Any, *names: str) -> dict[int, str]:

@@ -6,12 +6,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.node import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.office import NO_TITLE, stated
 from hierindex.read.pdf_layout import (
     NUMBER,
@@ -23,8 +21,7 @@ from hierindex.read.pdf_layout import (
     outline_headings,
     without_furniture,
 )
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, joined
-from hierindex.text.display import counted
+from hierindex.read.text import HEAD, Reading, UnreadableError
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -104,7 +101,7 @@ def read_pdf(file: BinaryIO) -> Reading:
     metadata[PAGES] = len(pages)
     if any(labels) and labels != [str(number + 1) for number in range(len(pages))]:
         metadata[PAGE_LABELS] = labels
-    pages, left_out = without_furniture(pages, labels)
+    pages, furniture = without_furniture(pages, labels)
     first = next(page for page in pages if any(line.text.strip() for line in page))
     words = _Vocabulary(line.text for page in pages for line in page)
     for page in pages:
@@ -117,18 +114,11 @@ def read_pdf(file: BinaryIO) -> Reading:
         if outlined and not title:  # most outlines begin with the first section
             title = _title(first, _joined(pages, font_headings(pages)).headings)
         metadata |= {TITLE: title} if title else {}
-    if left_out := [*_not_read(read, n_attached), *left_out]:
-        metadata[LEFT_OUT] = left_out
-    return Reading(text, metadata, headings)
-
-
-def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
-    """Return the contents of pages that cannot be read as text."""
-    n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
+    n_images, n_comments = sum(page.is_image for page in read), sum(p.n_comments for p in read)
     have = "has" if n_images == 1 else "have"
-    said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
-    said += [counted(n_comments, "comment")] if n_comments else []
-    return [*said, counted(n_attached, "attached file")] if n_attached else said
+    images = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
+    others = {"comment": n_comments, "attached file": n_attached}
+    return Reading(text, metadata, headings).leaving_out({}, images).leaving_out(others, furniture)
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
@@ -138,9 +128,8 @@ def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
         for name in ("Title", "Author", "CreationDate")
     )
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
-    day = ""
-    with suppress(ValueError):
-        day = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
+    created = created.removeprefix("D:")
+    day = f"{created[:4]}-{created[4:6]}-{created[6:8]}"
     return stated(title if is_name and sum(map(str.isalpha, title)) > 1 else "", author, day)
 
 
@@ -285,20 +274,18 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     """Return the text of all pages, and the headings at their offsets in it."""
-    at = {(each.page, each.line): each for each in reversed(placed)}
+    at = {(each.page, each.line): (each.level, each.n_lines) for each in reversed(placed)}
     readings = list[Reading]()
     for number, page in enumerate(pages):
         parts, i = list[Reading](), 0
         while i < len(page):
-            text, headings, n_lines = page[i].text, list[Heading](), 1
-            if heading := at.get((number, i)):
-                n_lines = heading.n_lines
-                text = " ".join(line.text.strip() for line in page[i : i + n_lines])
-                headings = [Heading(heading.level, text[:MAX_TITLE], 0)]
-            parts.append(Reading(text, {}, headings))
+            level, n_lines = at.get((number, i), (0, 1))
+            lines = [line.text for line in page[i : i + n_lines]]
+            text = " ".join(map(str.strip, lines)) if level else lines[0]
+            parts.append(Reading.block(text, level))
             i += n_lines
-        readings.append(joined(parts, between="\n"))
-    return joined(readings, between=PAGE_BREAK)
+        readings.append(Reading.joined(parts, between="\n"))
+    return Reading.joined(readings, between=PAGE_BREAK)
 
 
 class _Vocabulary:

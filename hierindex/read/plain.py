@@ -11,15 +11,7 @@ from typing import BinaryIO
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.rtf import read_rtf
-from hierindex.read.text import (
-    HEAD,
-    MAX_TITLE,
-    OLE,
-    Reading,
-    UnreadableError,
-    note_left_out,
-    read_text,
-)
+from hierindex.read.text import HEAD, MAX_TITLE, OLE, Reading, UnreadableError, read_text
 from hierindex.text.display import displayed
 
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # by gzip, bzip2, xz, zstd
@@ -143,8 +135,8 @@ def read_rst(file: BinaryIO) -> Reading:
     """Return the text of a reStructuredText file without comments, and its headings."""
     text, metadata, _ = read_text(file)
     text, n_comments = COMMENT.subn("", text)
-    note_left_out(metadata, {"comment": n_comments})
-    return Reading(text, metadata, list(rst_headings(text)))
+    reading = Reading(text, metadata, [*rst_headings(text)])
+    return reading.leaving_out({"comment": n_comments})
 
 
 def rst_headings(text: str, *, exactly: bool = False) -> Iterator[Heading]:
@@ -233,9 +225,7 @@ def read_subtitles(file: BinaryIO) -> Reading:
     text, metadata, _ = read_text(file)
     is_growing, is_web = GROWING.search(text) is not None, text.startswith("WEBVTT")
     track = re.sub(r"\n[ \t]+(?=\n)", "\n", text)
-    if is_web:
-        track, n_notes = NOTE.subn("", track)
-        note_left_out(metadata, {"note": n_notes})
+    track, n_notes = NOTE.subn("", track) if is_web else (track, 0)
     _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
     cues, last = list[str](), ""
     for time, words in zip(parts[::2], parts[1::2], strict=True):
@@ -245,4 +235,4 @@ def read_subtitles(file: BinaryIO) -> Reading:
         if said:
             last = said[-1]
             cues.append(f"{time} {' '.join(said)}")
-    return Reading("\n".join(cues) or text, metadata)
+    return Reading("\n".join(cues) or text, metadata).leaving_out({"note": n_notes})

@@ -2,24 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable
 from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import TITLE, Heading
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
+from hierindex.node import TITLE
+from hierindex.read.marks import RunKind, joined_runs
 from hierindex.read.office import stated
 from hierindex.read.records import as_block, records_of_table
-from hierindex.read.text import (
-    HEAD,
-    MAX_TITLE,
-    Reading,
-    codec_of,
-    decode,
-    joined,
-    note_left_out,
-    read_bytes,
-)
+from hierindex.read.text import HEAD, Reading, codec_of, decode, read_bytes
 
 TOKEN = re.compile(
     r"(?P<begin>\{\s*(?:\\\*\s*)?)?\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?[ ]?"
@@ -55,12 +45,12 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "pard": lambda _: {"in_table": False, "level": 0},
     "intbl": lambda _: {"in_table": True},
     "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
-    "plain": lambda _: {"unseen": False, "struck": False, "script": PLAIN},
+    "plain": lambda _: {"unseen": False, "struck": False, "script": RunKind.PLAIN},
     "v": lambda on: {"unseen": on != 0},
     **dict.fromkeys("deleted strike striked".split(), lambda on: {"struck": on != 0}),
-    "super": lambda on: {"script": PLAIN if on == 0 else SUPER},
-    "sub": lambda on: {"script": PLAIN if on == 0 else SUB},
-    "nosupersub": lambda _: {"script": PLAIN},
+    "super": lambda on: {"script": RunKind.PLAIN if on == 0 else RunKind.SUPER},
+    "sub": lambda on: {"script": RunKind.PLAIN if on == 0 else RunKind.SUB},
+    "nosupersub": lambda _: {"script": RunKind.PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
 """Changes of the state by control words, given their numbers."""
@@ -72,26 +62,9 @@ def read_rtf(file: BinaryIO) -> Reading:
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
     found = _RtfText(data.decode("latin-1"))
-    text, _, headings = joined(
-        Reading(text, {}, [Heading(level, " ".join(text.split())[:MAX_TITLE], 0)] * (level > 0))
-        for text, level in _blocks(found.lines)
-    )
+    text, _, headings = Reading.joined(found.blocks)
     metadata = stated(found.about[TITLE], found.about["author"])
-    note_left_out(metadata, found.left_out)
-    return Reading(text, metadata, headings)
-
-
-def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
-    """Yield paragraphs with their levels, and tables."""
-    for is_table, group in groupby(lines, lambda line: line[1] < 0):
-        if not is_table:
-            yield from (("".join(cells), level) for cells, level in group)
-            continue
-        rows = [cells for cells, _ in group]
-        if records := records_of_table(rows):
-            yield as_block(records), 0
-        else:
-            yield "\n".join(" | ".join(row) for row in rows), 0
+    return Reading(text, metadata, headings).leaving_out(found.left_out)
 
 
 class _State(NamedTuple):
@@ -102,23 +75,24 @@ class _State(NamedTuple):
     n_fallback: int = 1  # characters that stand for one of Unicode
     unseen: bool = False
     struck: bool = False
-    script: str = PLAIN
+    script: RunKind = RunKind.PLAIN
     in_table: bool = False
     level: int = 0  # of a heading
 
 
 class _RtfText:
-    """The lines of a file: the text and level of each paragraph; rows have the level -1."""
+    """The paragraphs and tables of a file, its title and author, and what was left out."""
 
     def __init__(self, rtf: str) -> None:
-        self.lines: list[tuple[list[str], int]] = []
+        self.blocks: list[Reading] = []
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
-        self._line: list[tuple[str, str]] = []  # runs, see `joined_runs`
+        self._line: list[tuple[RunKind, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
+        self._rows: list[list[str]] = []
         self._fonts: dict[int, str] = {}
         self._font = 0
         self._note = 0  # where a note begins in the line
@@ -131,6 +105,7 @@ class _RtfText:
             self._take(match)
         self._end_line()
         self._end_row()
+        self._end_table()
 
     def _take(self, match: re.Match[str]) -> None:
         word, sign, begin = match["word"], match["sign"], match["begin"]
@@ -172,7 +147,7 @@ class _RtfText:
         self._n_skipped = 0
         if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
             note = joined_runs(self._line[self._note :], self.left_out)
-            self._line[self._note :] = [(PLAIN, f" [{note}]")] if note else []
+            self._line[self._note :] = [(RunKind.PLAIN, f" [{note}]")] if note else []
         self._state = self._outer.pop() if self._outer else self._state
 
     def _obey(self, word: str, number: int | None) -> None:
@@ -204,7 +179,7 @@ class _RtfText:
         if state.group in self.about:
             self.about[state.group] += text
         elif self._is_text():
-            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS if state.struck else ""
+            why = RunKind.UNSEEN if state.unseen else RunKind.STRUCK if state.struck else None
             self._line.append((why or state.script, text))
 
     def _is_text(self) -> bool:
@@ -212,14 +187,23 @@ class _RtfText:
 
     def _end_line(self) -> None:
         if self._state.in_table or self._state.group == "note":
-            self._line.append((PLAIN, " "))
+            self._line.append((RunKind.PLAIN, " "))
         elif self._is_text():
             self._end_row()
             if text := joined_runs(self._line, self.left_out):
-                self.lines.append(([text], self._state.level))
+                self._end_table()
+                block = Reading.block(text, self._state.level, " ".join(text.split()))
+                self.blocks.append(block)
             self._line.clear()
 
     def _end_row(self) -> None:
         if any(self._cells):
-            self.lines.append(([*self._cells], -1))
+            self._rows.append([*self._cells])
         self._cells.clear()
+
+    def _end_table(self) -> None:
+        if self._rows:
+            records = records_of_table(self._rows)
+            text = as_block(records) if records else "\n".join(map(" | ".join, self._rows))
+            self.blocks.append(Reading.block(text))
+        self._rows.clear()

@@ -1,19 +1,13 @@
 """Excel files as Markdown."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby, takewhile
 from typing import Any, BinaryIO
 
-from hierindex.read.office import (
-    Block,
-    as_reading,
-    formatted_number,
-    properties,
-    unpacked,
-    unread_parts,
-)
+from hierindex.read.office import Block, as_reading, formatted_number, unpacked
 from hierindex.read.records import is_header
 from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
 from hierindex.read.text import Reading, UnreadableError
@@ -32,7 +26,7 @@ def read_excel(file: BinaryIO) -> Reading:
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook
 
-        unread, blocks, n_cells = unread_parts(parts), list[Block](), 0
+        unread, blocks, n_cells = Counter[str](), list[Block](), 0
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
@@ -49,7 +43,7 @@ def read_excel(file: BinaryIO) -> Reading:
             unread["uncomputed formula"] += len(UNKNOWN.findall(source))
             _merge(rows, MERGED.findall(source))
             blocks += [Block(sheet.title, 1), *map(Block, _blocks(rows))]
-        return as_reading(blocks, properties(parts), unread)
+        return as_reading(parts, blocks, unread)
 
 
 def _blocks(rows: Iterable[list[str]]) -> Iterator[str]:

@@ -4,24 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from hierindex.node import TITLE
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, equation, joined_runs
-from hierindex.read.office import (
-    DIAGRAM,
-    A,
-    Block,
-    R,
-    as_reading,
-    chart_blocks,
-    choose,
-    diagram_lines,
-    parsed,
-    properties,
-    unpacked,
-    unread_parts,
-)
+from hierindex.read.marks import RunKind, equation, joined_runs
+from hierindex.read.office import DRAWINGS, A, Block, as_reading, choose, drawn, parsed, unpacked
 from hierindex.read.tables import merge, table_blocks
-from hierindex.read.text import MAX_TITLE, Reading
+from hierindex.read.text import Reading
 
 DEEPEST = 8  # level of a point, as in PowerPoint
 EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
@@ -36,89 +22,84 @@ def read_powerpoint(file: BinaryIO) -> Reading:
         from pptx import Presentation
         from pptx.exc import PythonPptxError
 
-        unread = unread_parts(parts)
+        unread = Counter[str]()
         try:
-            blocks = [*_Slides(unread).read(Presentation(file).slides)]
+            blocks = [*_slides(Presentation(file).slides, unread)]
         except PythonPptxError as error:
             raise ValueError from error
-        metadata = properties(parts)
-        if blocks:
-            metadata.setdefault(TITLE, blocks[0].text[:MAX_TITLE])
-        return as_reading(blocks, metadata, unread)
+        return as_reading(parts, blocks, unread, title=blocks[0].text if blocks else "")
 
 
-class _Slides:
-    """Reads slides, and counts the omitted parts."""
-
-    def __init__(self, unread: Counter[str]) -> None:
-        self._unread = unread
-
-    def read(self, slides: Iterable[Any]) -> Iterator[Block]:
-        for i, slide in enumerate(slides, start=1):
-            if slide._element.get("show") in ("0", "false"):
-                self._unread["hidden slide"] += 1
-                continue
-            choose(slide._element)
-            title = slide.shapes.title
-            said = "" if title is None else " ".join(self._text(title.text_frame).split())
-            yield Block(said or f"Slide {i}", 1)
-            shapes = [shape for shape in slide.shapes if shape != title]
-            yield from map(Block, self._shapes(shapes, slide.part))
-            if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
-                yield Block(notes.text and f"Notes: {notes.text}".replace("\v", "\n"))
-
-    def _shapes(self, shapes: Iterable[Any], part: Any) -> Iterator[str]:
-        for shape in _in_reading_order(shapes):
-            if hasattr(shape, "shapes"):  # a group
-                yield from self._shapes(shape.shapes, part)
-            elif shape.has_text_frame:
-                paragraphs = shape.text_frame.paragraphs
-                lines = [(min(p.level, DEEPEST), self._said(p)) for p in paragraphs]
-                lines = [(level, line) for level, line in lines if line]
-                bullet = "- " if len(lines) > 1 else ""
-                yield "\n".join(f"{'  ' * level}{bullet}{line}" for level, line in lines)
-            elif shape.has_table:
-                yield from table_blocks(self._rows(shape.table))
-            elif shape.has_chart:
-                yield from chart_blocks(shape.chart._chartSpace)
-            elif (diagram := shape._element.find(f".//{DIAGRAM}relIds")) is not None:
-                data = part.rels.get(diagram.get(f"{R}dm"))
-                if data is not None and not data.is_external:
-                    yield from diagram_lines(parsed(data.target_part.blob))
-
-    def _rows(self, table: Any) -> list[list[str]]:
-        cells = [[*row.cells] for row in table.rows]
-        rows = [
-            [self._text(cell.text_frame, cell.is_merge_origin) for cell in row] for row in cells
-        ]
-        for i, row in enumerate(cells):
-            for j, cell in enumerate(row):
-                if cell.is_merge_origin:
-                    right = min(j + cell.span_width, len(row))
-                    merge(rows, i, j, i + cell.span_height, right)
-        return rows
-
-    def _text(self, frame: Any, is_merged: bool = False) -> str:
-        between = " / " if is_merged else " "
-        return between.join(filter(None, map(self._said, frame.paragraphs)))
-
-    def _said(self, paragraph: Any) -> str:
-        return joined_runs(_runs(paragraph._p), self._unread)
+def _slides(slides: Iterable[Any], unread: Counter[str]) -> Iterator[Block]:
+    """Yield the blocks of slides, and count the omitted parts."""
+    for i, slide in enumerate(slides, start=1):
+        if slide._element.get("show") in ("0", "false"):
+            unread["hidden slide"] += 1
+            continue
+        choose(slide._element)
+        title = slide.shapes.title
+        said = "" if title is None else " ".join(_text(title.text_frame, unread).split())
+        yield Block(said or f"Slide {i}", 1)
+        shapes = [shape for shape in slide.shapes if shape != title]
+        yield from map(Block, _shapes(shapes, slide.part, unread))
+        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+            yield Block(notes.text and f"Notes: {notes.text}".replace("\v", "\n"))
 
 
-def _runs(paragraph: Any) -> Iterator[tuple[str, str]]:
+def _shapes(shapes: Iterable[Any], part: Any, unread: Counter[str]) -> Iterator[str]:
+    for shape in _in_reading_order(shapes):
+        if hasattr(shape, "shapes"):  # a group
+            yield from _shapes(shape.shapes, part, unread)
+        elif shape.has_text_frame:
+            paragraphs = shape.text_frame.paragraphs
+            lines = [(min(p.level, DEEPEST), _said(p, unread)) for p in paragraphs]
+            lines = [(level, line) for level, line in lines if line]
+            bullet = "- " if len(lines) > 1 else ""
+            yield "\n".join(f"{'  ' * level}{bullet}{line}" for level, line in lines)
+        elif shape.has_table:
+            yield from table_blocks(_rows(shape.table, unread))
+        elif (drawing := next(shape._element.iter(*DRAWINGS), None)) is not None:
+            data = part.rels.get(drawing.get(DRAWINGS[drawing.tag]))
+            if data is not None and not data.is_external:
+                yield from drawn(parsed(data.target_part.blob))
+
+
+def _rows(table: Any, unread: Counter[str]) -> list[list[str]]:
+    cells = [[*row.cells] for row in table.rows]
+    rows = [[_text(cell.text_frame, unread, cell.is_merge_origin) for cell in row] for row in cells]
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            if cell.is_merge_origin:
+                right = min(j + cell.span_width, len(row))
+                merge(rows, i, j, i + cell.span_height, right)
+    return rows
+
+
+def _text(frame: Any, unread: Counter[str], is_merged: bool = False) -> str:
+    between = " / " if is_merged else " "
+    return between.join(filter(None, (_said(each, unread) for each in frame.paragraphs)))
+
+
+def _said(paragraph: Any, unread: Counter[str]) -> str:
+    return joined_runs(_runs(paragraph._p), unread)
+
+
+def _runs(paragraph: Any) -> Iterator[tuple[RunKind, str]]:
     for child in paragraph:
         if child.tag == f"{A}br":
-            yield PLAIN, "\n"
+            yield RunKind.PLAIN, "\n"
         elif child.tag == EQUATION:
-            yield PLAIN, "".join(map(equation, child))
+            yield RunKind.PLAIN, "".join(map(equation, child))
         elif child.tag in (f"{A}r", f"{A}fld"):
             style = child.find(f"{A}rPr")
             style = {} if style is None else style.attrib
             raised = style.get("baseline", "0")
-            kind = SUB if raised.startswith("-") else SUPER if raised.strip("0%") else PLAIN
-            is_struck = style.get("strike", "noStrike") != "noStrike"
-            yield STRUCK_WORDS if is_struck else kind, child.findtext(f"{A}t") or ""
+            kind = RunKind.SUPER if raised.strip("0%") else RunKind.PLAIN
+            if style.get("strike", "noStrike") != "noStrike":
+                kind = RunKind.STRUCK
+            elif raised.startswith("-"):
+                kind = RunKind.SUB
+            yield kind, child.findtext(f"{A}t") or ""
 
 
 def _in_reading_order(shapes: Iterable[Any]) -> Iterator[Any]:

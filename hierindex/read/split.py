@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
-from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, Document, MetadataMode
 
 from hierindex.models.embedder import Embedder, EmbedLike
 from hierindex.models.load import load_encoder
@@ -38,6 +38,7 @@ from hierindex.text.words import LANGUAGE, known_language
 from hierindex.text_node import check_keys, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
+OFFSETS = "start_char_idx", "end_char_idx"
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
@@ -216,27 +217,21 @@ class PlacedSentenceSplitter(SentenceSplitter):
         show_progress: bool = False,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Split each part between headings by itself."""
+        """Split each part between headings, and leave room in its chunks for titles above them."""
         found: list[BaseNode] = []
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            chunks = self._chunks_of(text, headings, bare)
+            sections, chunks, start = Sections(text, headings), list[str](), 0
+            for part in split_at_headings(text, headings, self._is_short):
+                paths = sections.paths(start, start + len(part))
+                paths += [*map(shared_section, pairwise(paths))]  # of chunks that cross a heading
+                shown = [bare, *(self._below(path, bare) for path in dict.fromkeys(paths))]
+                longest = max(map(self._get_metadata_str, shown), key=len)
+                chunks += self.split_text_metadata_aware(part, longest)
+                start += len(part)
             found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
         return found
-
-    def _chunks_of(self, text: str, headings: Sequence[Heading], bare: BaseNode) -> list[str]:
-        """Split each part between headings, and leave room in its chunks for titles above them."""
-        sections, chunks, start = Sections(text, headings), list[str](), 0
-        for part in split_at_headings(text, headings, self._is_short):
-            end = start + len(part)
-            paths = sections.paths(start, end)
-            paths += [*map(shared_section, pairwise(paths))]  # of chunks that cross a heading
-            shown = [bare, *(self._below(path, bare) for path in dict.fromkeys(paths))]
-            longest = max(map(self._get_metadata_str, shown), key=len)
-            chunks += self.split_text_metadata_aware(part, longest)
-            start = end
-        return chunks
 
     def _below(self, section: str, bare: BaseNode) -> BaseNode:
         """Return a document with the metadata that its chunks in a section embed."""
@@ -262,26 +257,23 @@ class PlacedSentenceSplitter(SentenceSplitter):
 
     def _placed(self, nodes: list[BaseNode], parent_doc_map: Mapping[str, Document]) -> list[Node]:
         """Return chunks with their offsets; chunks of whole documents get page and section, too."""
-        parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
+        parents = [parent_doc_map[node.ref_doc_id or ""] for node in nodes]
         bare = {name: _bare(each) for name, each in parent_doc_map.items()}
         nodes = super()._postprocess_parsed_nodes(nodes, bare)
         whole = (each for each in parent_doc_map.values() if each.source_node is None)
         places = {document.node_id: Places(document) for document in whole}
         ends, chunks = dict.fromkeys(parent_doc_map, 0), list[Node]()
         for node, parent in zip(nodes, parents, strict=True):
-            if parent is not None and isinstance(node, TextNode):
-                name, text = parent.node_id, parent.get_content(MetadataMode.NONE)
-                at = text.find(node.text, ends[name])
-                # Offset of the splitter's input in its document.
-                start = 0 if name in places else getattr(parent, "start_char_idx", None)
-                if at < 0 or start is None:
-                    node.start_char_idx = node.end_char_idx = None
-                else:
-                    ends[name] = at + len(node.text)
-                    node.start_char_idx, node.end_char_idx = start + at, start + ends[name]
-            chunks.append(from_text_node(node))
-            if parent is not None and parent.node_id in places:
-                _place(chunks[-1], places[parent.node_id], self.is_prefix)
+            name, chunk = parent.node_id, from_text_node(node)
+            at = parent.get_content(MetadataMode.NONE).find(chunk.text, ends[name])
+            ends[name] = at + len(chunk.text)
+            # Offset of the splitter's input in its document.
+            start = 0 if name in places else getattr(parent, "start_char_idx", None)
+            offsets = (None, None) if start is None else (start + at, start + ends[name])
+            chunk.others = {**chunk.others, **dict(zip(OFFSETS, offsets, strict=True))}
+            if name in places:
+                _place(chunk, places[name], self.is_prefix)
+            chunks.append(chunk)
         return chunks
 
     def _is_short(self, text: str) -> bool:

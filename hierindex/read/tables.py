@@ -153,18 +153,38 @@ class HtmlRow:
     columns: Sequence[str] = ()
     text: str | None = None
 
+    def add(self, cell: Any, text: str, *, is_header: bool) -> None:
+        """Add a cell with a text."""
+        n_columns, n_rows = (
+            max(1, min(whole(cell.get(name), 1), MAX_SPAN)) for name in ("colspan", "rowspan")
+        )
+        self.cells.append(Cell(text, n_columns, n_rows, is_header))
+
     def is_header(self) -> bool:
         """Return whether all non-empty cells are headers."""
         return all(cell.is_header for cell in self.cells if cell.text)
 
 
-def span(cell: Any, name: str) -> int:
-    """Return how many columns or rows a cell spans."""
-    return max(1, min(whole(cell.get(name), 1), MAX_SPAN))
+def table_lines(
+    lines: Sequence[Line], rows: Sequence[HtmlRow], room: int
+) -> tuple[list[Line], int]:
+    """Return the lines from the first row on; rows of data become one line, or a record, each.
 
+    Parameters
+    ----------
+    lines : sequence of Line
+    rows : sequence of HtmlRow
+    room : int
+        Maximum number of characters that repeating cells of several columns or rows may add.
 
-def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
-    """Return the lines from the first row on; a row with a `text` becomes one line."""
+    Returns
+    -------
+    list[Line]
+    int
+        The number of these characters that are left.
+    """
+    room = _set_columns(rows, room)
+    _set_texts(rows)
     found, at = list[Line](), rows[0].start
     for row in rows:
         found += lines[at : row.start]
@@ -178,30 +198,16 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
             follows = row.text.startswith("\n") and found and found[-1].text.endswith("\n\n")
             text = row.text.lstrip("\n") if follows else row.text
             found.append(Line(text, inside, region=own[0].region))
-    return [*found, *lines[at:]]
+    return [*found, *lines[at:]], room
 
 
-def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns and the texts of rows; the rows of a long table become records.
-
-    Parameters
-    ----------
-    rows : sequence of HtmlRow
-    room : int
-        Maximum number of characters that repeating cells of several columns or rows may add.
-
-    Returns
-    -------
-    int
-        The number of these characters that are left.
-    """
-    room = _set_columns(rows, room)
-    data = [row for row in rows if row.columns]
+def _set_texts(rows: Sequence[HtmlRow]) -> None:
+    """Set the texts of rows; the rows of a long table become records."""
+    data, head = [row for row in rows if row.columns], list[HtmlRow]()
     for row in data:
         row.text = _joined(row.columns)
     if any(row.has_blocks for row in rows):
-        return room
-    head = list[HtmlRow]()
+        return
     for is_header, group in groupby(data, key=HtmlRow.is_header):
         below = [*group]
         if is_header:
@@ -214,7 +220,6 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
                 texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
             for row, text in zip([*head, *below], texts, strict=False):
                 row.text = text
-    return room
 
 
 def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import SEEK_END
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Self
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
@@ -29,7 +29,7 @@ BOMS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by byte order mark; all but the first have zero bytes."""
+"""Encodings by byte order mark."""
 DECLARED = re.compile(rb"(?:charset|coding)\s*[:=]\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
 MEANT = {  # by labels, of which browsers take more than they say: encoding.spec.whatwg.org
     "ascii": "cp1252",
@@ -48,8 +48,6 @@ SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.02  # share of a text's bytes
 FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
-CUT = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{,2})\Z")
-"""The beginning of a UTF-8 character at the end of a file."""
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 MOST_KNOWN = 0.98  # of the letters beyond ASCII
@@ -81,8 +79,6 @@ EMBEDDED = re.compile(  # in quotes, or up to what may end a link
     rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
     rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
 )
-WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
-"""Byte order marks of texts with zero bytes."""
 
 
 class Reading(NamedTuple):
@@ -91,6 +87,35 @@ class Reading(NamedTuple):
     text: str
     metadata: dict[str, Any]
     headings: Sequence[Heading] = ()
+
+    @classmethod
+    def block(cls, text: str, level: int = 0, title: str = "") -> Self:
+        """Return a block of text; with a level it is a heading, whose title may be the text."""
+        return cls(text, {}, [Heading(level, (title or text)[:MAX_TITLE], 0)] if level else [])
+
+    @classmethod
+    def joined(cls, readings: Iterable[Self], level: int = 0, between: str = "\n\n") -> Self:
+        """Join several readings into one; heading levels are increased by `level`.
+
+        Its metadata have the first encoding and everything that was left out.
+        """
+        texts, headings, start = list[str](), list[Heading](), 0
+        metadata: dict[str, Any] = {}
+        for text, more, within in readings:
+            texts.append(text)
+            headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
+            start += len(text) + len(between)
+            if "encoding" in more:
+                metadata.setdefault("encoding", more["encoding"])
+            if LEFT_OUT in more:
+                metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
+        return cls(between.join(texts), metadata, headings)
+
+    def leaving_out(self, counts: Mapping[str, int], phrases: Sequence[str] = ()) -> Self:
+        """Record how many things of each kind were not read, and other notes; return itself."""
+        if notes := [*(counted(n, what) for what, n in counts.items() if n), *phrases]:
+            self.metadata[LEFT_OUT] = [*self.metadata.get(LEFT_OUT, []), *notes]
+        return self
 
 
 class UnreadableError(Exception):
@@ -106,24 +131,6 @@ def reading_as(kind: str) -> Iterator[None]:
         raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
     except MALFORMED as error:
         raise UnreadableError(f"cannot be read as {kind}") from error
-
-
-def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
-    """Join several readings into one; heading levels are increased by `level`.
-
-    Its metadata have the first encoding and everything that was left out.
-    """
-    texts, headings, start = list[str](), list[Heading](), 0
-    metadata: dict[str, Any] = {}
-    for text, more, within in readings:
-        texts.append(text)
-        headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
-        start += len(text) + len(between)
-        if "encoding" in more:
-            metadata.setdefault("encoding", more["encoding"])
-        if LEFT_OUT in more:
-            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
-    return Reading(between.join(texts), metadata, headings)
 
 
 def read_text(file: BinaryIO) -> Reading:
@@ -170,12 +177,6 @@ def decode(data: bytes, declared: str = "") -> Reading:
         are = "byte sequence that is" if n_bad == 1 else "byte sequences that are"
         metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {encoding.replace('utf-8', 'UTF-8')}"]
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
-
-
-def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
-    """Record in a file's metadata how many things of each kind were not read."""
-    if phrases := [counted(n, what) for what, n in counts.items() if n]:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
 
 
 def first_day(dates: Iterable[str]) -> str:
@@ -225,8 +226,6 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 def _is_utf8(data: bytes, named: str) -> bool:
     """Return whether nearly all bytes are UTF-8, or most if declared so; the end may be cut off."""
-    cut = CUT.search(data[-3:])
-    data = data[: -len(cut[0])] if cut else data
     text = data.decode("utf-8", "surrogateescape")
     n_bad, n_valid = len(BAD_BYTES.findall(text)), len(data) - len(text)
     if named == "utf-8":
@@ -278,7 +277,7 @@ def without_embedded(text: str) -> tuple[str, int]:
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file; raise an error if it is too large or not text."""
     data = file.read(HEAD)
-    if b"\0" in data and not data.startswith(WITH_ZEROS):
+    if b"\0" in data and not data.startswith(tuple(BOMS)):
         raise UnreadableError("is not text")
     if (size := file.seek(0, SEEK_END)) > MAX_BYTES:
         raise UnreadableError(

@@ -2,47 +2,22 @@
 
 import posixpath
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
-from hierindex.node import TITLE
-from hierindex.read.marks import (
-    BULLET,
-    MATH,
-    PLAIN,
-    STRUCK_WORDS,
-    SUB,
-    SUPER,
-    UNSEEN_WORDS,
-    VAL,
-    Numbering,
-    W,
-    equation,
-    joined_runs,
-    value,
-    whole,
-)
-from hierindex.read.office import (
-    DIAGRAM,
-    Block,
-    C,
-    R,
-    as_reading,
-    chart_blocks,
-    diagram_lines,
-    parsed,
-    properties,
-    unpacked,
-    unread_parts,
-)
+from hierindex.read.marks import MATH, RunKind, equation, joined_runs, label, whole
+from hierindex.read.office import DRAWINGS, Block, R, as_reading, drawn, parsed, unpacked
 from hierindex.read.tables import MAX_ROW, Merged, repeated, table_blocks
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
+from hierindex.read.text import Reading, UnreadableError
 
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+VAL = f"{W}val"
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
-SCRIPTS = {"superscript": SUPER, "subscript": SUB}
+SCRIPTS = {"superscript": RunKind.SUPER, "subscript": RunKind.SUB}
 MARKS = {f"{W}{name}" for name in "dstrike strike vanish vertAlign".split()}
 OFF = {"", "0", "false", "off", "none"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -57,10 +32,15 @@ FOLIO = set("page p seite s página pagina of von de sur di van".split())
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
 MAX_BASES = 20  # styles on which a style is based
 MAX_SPAN = 63  # columns, as in Word
+BULLET = "-"
+SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
+LEVELS = 9  # of a list
+MAX_TEXT = 100  # characters around a number
 MAX_CELLS = 1_000_000  # of tables, as small files can have many merged ones
 
 Marks = dict[str, str]  # what runs and styles say of how text is shown, by names of properties
-Run = tuple[str, str]  # kind and text, see `joined_runs`
+Levels = dict[int, Any]  # elements
+Run = tuple[RunKind, str]
 
 
 class Style(NamedTuple):
@@ -81,12 +61,10 @@ def read_word(file: BinaryIO) -> Reading:
     """
     with unpacked(file, "Word") as parts:
         word = _Word(parts)
-        metadata, body = properties(parts), word.body
+        body = word.body
         first = body[0].text if body and body[0].level else ""
-        if title := word.title or first:
-            metadata.setdefault(TITLE, title[:MAX_TITLE])
         blocks = [*word.page_edges(), *body, *word.read_notes()]
-        return as_reading(blocks, metadata, word.unread)
+        return as_reading(parts, blocks, word.unread, title=word.title or first)
 
 
 class _Word:
@@ -94,14 +72,14 @@ class _Word:
 
     def __init__(self, parts: ZipFile) -> None:
         self.title = ""
-        self.unread = unread_parts(parts)
+        self.unread = Counter[str]()
         self._parts = parts
         self._names = {*parts.namelist()}
         (main,) = (name for kind, name in self._relations("").values() if kind == "officeDocument")
         self._links = self._relations(main)
         self._root = self._xml(main)
         self._styles = _Styles(self._part("styles"))
-        self._numbering = Numbering(self._part("numbering"))
+        self._numbering = _Numbering(self._part("numbering"))
         self._notes: dict[tuple[str, str], int] = {}
         self._n_cells = 0
         self.body = [*self._blocks(self._root)]
@@ -172,24 +150,21 @@ class _Word:
             elif tag == f"{W}t":
                 yield kind, child.text or ""
             elif tag in CHARACTERS:
-                yield PLAIN, CHARACTERS[tag]
+                yield RunKind.PLAIN, CHARACTERS[tag]
             elif tag == f"{W}br":
-                yield PLAIN, "" if child.get(f"{W}type") in ("page", "column") else "\n"
+                yield RunKind.PLAIN, "" if child.get(f"{W}type") in ("page", "column") else "\n"
             elif tag == f"{W}sym":
                 yield kind, _symbol(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
                 key = tag.removeprefix(W).removesuffix("Reference"), child.get(f"{W}id", "")
-                yield PLAIN, f"[{self._notes.setdefault(key, len(self._notes) + 1)}]"
+                yield RunKind.PLAIN, f"[{self._notes.setdefault(key, len(self._notes) + 1)}]"
             elif tag.startswith(MATH):
-                yield PLAIN, equation(child)
+                yield RunKind.PLAIN, equation(child)
             elif tag == f"{W}txbxContent":
                 yield from self._blocks(child)
-            elif tag == f"{C}chart":
-                for part in self._linked(child.get(f"{R}id")):
-                    yield from map(Block, chart_blocks(part))
-            elif tag == f"{DIAGRAM}relIds":
-                for part in self._linked(child.get(f"{R}dm")):
-                    yield from map(Block, diagram_lines(part))
+            elif tag in DRAWINGS:
+                for part in self._linked(child.get(DRAWINGS[tag])):
+                    yield from map(Block, drawn(part))
             elif tag not in UNREAD:
                 yield from self._inline(child, marks)
 
@@ -241,9 +216,9 @@ class _Word:
             yield self._xml(name)
 
     def _part(self, kind: str) -> Any:
-        """Return the root of a part of a given kind, or an empty tuple if there is none."""
+        """Return the root of a part of a given kind, or an empty element if there is none."""
         names = (name for of, name in self._links.values() if of == kind and name in self._names)
-        return next(map(self._xml, names), ())
+        return self._xml(name) if (name := next(names, "")) else parsed(b"<none/>")
 
     def _relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the kinds and names of the parts to which a part refers, by their ids."""
@@ -276,11 +251,12 @@ class _Styles(dict[str, Style]):
             found.append(self._elements[base])
             base = value(found[-1], f"{W}basedOn")
         levels = (level for level in map(_level, found) if level is not None)
-        nums = (value(style, f"{W}pPr/{W}numPr/{W}numId") for style in found)
-        places = (value(style, f"{W}pPr/{W}numPr/{W}ilvl") for style in found)
         marks = dict(chain.from_iterable(_marks(style).items() for style in reversed(found)))
         is_title = bool(found) and value(found[0], f"{W}name").lower() == "title"
-        num, place = next(filter(None, nums), ""), next(filter(None, places), "")
+        num, place = (
+            next(filter(None, (value(style, f"{W}pPr/{W}numPr/{W}{of}") for style in found)), "")
+            for of in ("numId", "ilvl")
+        )
         self[name] = Style(next(levels, 0), is_title, num, place, marks)
         return self[name]
 
@@ -298,13 +274,13 @@ def _marks(element: Any) -> Marks:
     return {each.tag: each.get(VAL, "on") for each in found}
 
 
-def _kind(marks: Marks) -> str:
+def _kind(marks: Marks) -> RunKind:
     """Return the kind of a run of text."""
     if marks.get(f"{W}vanish", "") not in OFF:
-        return UNSEEN_WORDS
+        return RunKind.UNSEEN
     if any(marks.get(f"{W}{name}", "") not in OFF for name in ("strike", "dstrike")):
-        return STRUCK_WORDS
-    return SCRIPTS.get(marks.get(f"{W}vertAlign", ""), PLAIN)
+        return RunKind.STRUCK
+    return SCRIPTS.get(marks.get(f"{W}vertAlign", ""), RunKind.PLAIN)
 
 
 def _span(element: Any, path: str, default: int) -> int:
@@ -327,3 +303,92 @@ def _within(element: Any, tag: str) -> Iterator[Any]:
             yield child
         elif child.tag not in UNREAD:
             yield from _within(child, tag)
+
+
+def value(element: Any, path: str) -> str:
+    """Return the value of the first element at a path, or ""."""
+    found = element.find(path)
+    return "" if found is None else found.get(VAL) or ""
+
+
+class _Numbering:
+    """Counts the numbered paragraphs of a document, in order.
+
+    Parameters
+    ----------
+    root : element
+        Root element of the part `numbering.xml`.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._lists = dict[str, tuple[str, Levels, dict[int, int]]]()  # levels, and their starts
+        self._counts = defaultdict[str, dict[int, int]](dict)  # of abstract lists, by level
+        self._begun = set[str]()
+        abstract = {
+            each.get(f"{W}abstractNumId"): each for each in root.iterfind(f"{W}abstractNum")
+        }
+        of_style = {value(each, f"{W}styleLink"): name for name, each in abstract.items()}
+        for num in root.iterfind(f"{W}num"):
+            name = value(num, f"{W}abstractNumId")
+            if name in abstract and (style := value(abstract[name], f"{W}numStyleLink")):
+                name = of_style.get(style, name)
+            own = abstract[name].iterfind(f"{W}lvl") if name in abstract else ()
+            starts = {
+                whole(each.get(f"{W}ilvl")): whole(start)
+                for each in num.iterfind(f"{W}lvlOverride")
+                if (start := value(each, f"{W}startOverride"))
+            }
+            levels = {whole(level.get(f"{W}ilvl")): level for level in own}
+            self._lists[num.get(f"{W}numId", "")] = name, levels, starts
+
+    def next(self, num: str, level: str, style: str) -> tuple[str, int]:
+        """Count a paragraph; return its number, or "" if it has none, and its level.
+
+        Parameters
+        ----------
+        num : str
+            Id of the list.
+        level : str
+            Level in the list; if "", the level to which the style belongs.
+        style : str
+            Id of the paragraph's style.
+        """
+        name, levels, starts = self._lists.get(num, ("", {}, {}))
+        belongs = (at for at, each in levels.items() if value(each, f"{W}pStyle") == style != "")
+        depth = whole(level) if level else next(belongs, 0)
+        if depth not in levels:
+            return "", depth
+        counts, own = self._counts[name], levels[depth]
+        if num not in self._begun:
+            self._begun.add(num)
+            for at in starts:
+                counts.pop(at, None)
+
+        def count(at: int) -> int:
+            first = whole(value(levels.get(at, own), f"{W}start"), 1)
+            return counts.get(at, starts.get(at, first))
+
+        def shown(match: re.Match[str]) -> str:
+            at = int(match[1]) - 1
+            kind = value(levels.get(at, own), f"{W}numFmt")
+            return _formatted(count(at), kind if own.find(f"{W}isLgl") is None else "")
+
+        counts[depth] = count(depth) + (depth in counts)
+        for deeper in range(depth + 1, LEVELS):
+            counts.pop(deeper, None)
+        if value(own, f"{W}numFmt") == "bullet":
+            return BULLET, depth
+        return re.sub(r"%([1-9])", shown, value(own, f"{W}lvlText")[:MAX_TEXT]).strip(), depth
+
+
+def _formatted(n: int, kind: str) -> str:
+    """Format a number as Word does; in Arabic digits if the format is unknown.
+
+    >>> [_formatted(28, kind) for kind in ("lowerLetter", "upperRoman", "hebrew1")]
+    ['bb', 'XXVIII', '28']
+    """
+    if kind == "none":
+        return ""
+    if kind == "decimalZero":
+        return f"{n:02}"
+    return label(n, SHAPES.get(kind, "1"))

@@ -59,8 +59,8 @@ PROSE_LINE = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 OPENS = frozenset({"blank", "fence", "bare", "heading", "item", "row"})
-CLOSES = frozenset({"bare", "end", "heading", "rule", "row"})
-VERBATIM = frozenset({"fence", "code", "end", "row"})
+CLOSES = frozenset({"bare", "end", "front", "heading", "rule", "row"})
+VERBATIM = {"fence": "code", "code": "code", "end": "code", "row": "row", "front": "front matter"}
 INDENTS = "    ", "\t"  # of code
 CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # rare in prose
 NO_PROSE = frozenset({"code", "row", "front matter"})
@@ -172,11 +172,11 @@ def _words(title: str) -> str:
 
 
 def _lines(text: str) -> Iterator[Line]:
-    """Yield lines with their kinds: a name from `LINES`, `code`, `end` of code or `prose`."""
+    """Yield lines with their kinds: one of `LINES`, `front`, `code`, `end` of code or `prose`."""
     # A bare fence does not open code, as it may end code that began in an earlier chunk.
     at, in_code, last = 0, False, Line(0, "", "blank")
     if front := FRONT_MATTER.match(text):
-        last = Line(0, front[0], "end")
+        last = Line(0, front[0], "front")
         yield last
         at = front.end() + 1
     for line in text[at:].split("\n"):
@@ -244,10 +244,7 @@ def _is_term(line: str, after: str) -> bool:
 def _block(text: str, lines: Sequence[Line]) -> Block:
     at, to = lines[0].at, lines[-1].at + len(lines[-1].text)
     if all(line.kind in VERBATIM for line in lines):
-        is_front = at == 0 and FRONT_MATTER.match(text) is not None
-        return Block(
-            at, to, "front matter" if is_front else "row" if lines[0].kind == "row" else "code"
-        )
+        return Block(at, to, VERBATIM[lines[0].kind])
     is_code = (
         all(line.text.startswith(INDENTS) for line in lines)
         and CODE.search(text, at, to) is not None

@@ -2,9 +2,8 @@
 
 import re
 from typing import Any
-from unicodedata import is_normalized, normalize
+from unicodedata import normalize
 
-SOFT_HYPHEN = "\xad"
 SURROGATE = re.compile("[\ud800-\udfff]")
 HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blanks between words
@@ -23,9 +22,7 @@ def composed(text: str) -> str:
     >>> composed("Mu\u0308ll\xadabfuhr")
     'Müllabfuhr'
     """
-    if SOFT_HYPHEN in text:
-        text = HYPHENATED.sub("", text)
-    return text if is_normalized("NFC", text) else normalize("NFC", text)
+    return normalize("NFC", HYPHENATED.sub("", text))
 
 
 def repaired(value: Any) -> Any:
@@ -46,8 +43,6 @@ def paired(text: str) -> str:
 
     A pair of surrogates becomes its character, a lone surrogate U+FFFD.
     """
-    if SURROGATE.search(text) is None:
-        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

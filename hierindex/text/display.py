@@ -220,18 +220,18 @@ def percent(share: float) -> str:
 def parts_of(answer: Json) -> list[Part]:
     """Split an answer into parts: its passages, and the text before, between and after them."""
     text, parts = answer["answer"], list[Part]()
+    shown: Format = str
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
         text = "".join([" ".join(filter(None, [first, unknown_of(answer)])), *listing])
-    is_shown = answer["answer_kind"] == "extractive" and not answer["refused"]
-    shown = _shown if is_shown else str
+    else:
+        parts.append(Part(unknown_of(answer)))
+        shown = _shown if answer["answer_kind"] == "extractive" else str
     if quoted := _quoted(answer):
         before, _, text = text.partition(BETWEEN.join(quoted))
         best = (shown(passage["best"]) for passage in answer["passages"])
         texts = (_labelled(shown(_text(each)), n) for n, each in enumerate(answer["passages"], 1))
-        parts = [Part(shown(before)), *map(Part, texts, _once(answer), best)]
-    if not answer["refused"]:
-        parts.insert(0, Part(unknown_of(answer)))
+        parts += Part(shown(before)), *map(Part, texts, _once(answer), best)
     parts.append(Part(shown(text), best="" if quoted else shown(answer.get("best") or "")))
     return [part for part in parts if part.text] or [Part(NOTHING)]
 

@@ -111,10 +111,9 @@ def _identified(text: str) -> tuple[str, bool]:
     n_distinct = len({word for word, codes in function_words if code in codes})
     if n_distinct >= 2 and n[code] >= MIN_SHARE * len(words):
         return code, True
-    if not text.isascii():
-        for of_script, script in SCRIPTS.items():
-            if len(script.findall(text)) > OF_SCRIPT * len(text):
-                return of_script, True
+    for of_script, script in SCRIPTS.items():
+        if len(script.findall(text)) > OF_SCRIPT * len(text):
+            return of_script, True
     return code, False
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from shutil import copytree
+from types import SimpleNamespace
 
 import pytest
 from fakes import HashingEmbedding
@@ -63,7 +64,8 @@ def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_pa
     opened.clear()
     reader = Path(hierindex.read.documents.__file__)
     if what == "library":
-        monkeypatch.setattr(hierindex.read.documents, "version", lambda name: "99")
+        newer = SimpleNamespace(version="99")
+        monkeypatch.setattr(hierindex.read.documents, "distributions", lambda name: [newer])
     elif what == "source":
         monkeypatch.setattr(hierindex.read.documents, "__file__", str(tmp_path / "none.py"))
     else:
