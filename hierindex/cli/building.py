@@ -236,6 +236,6 @@ def delete(
 
 
 def _print(
-    report: "BuildReport", as_json: bool, form: Callable[[dict[str, Any]], str] = text.revised
+    report: "BuildReport", as_json: bool, form: Callable[[dict[str, Any]], str] = text.built
 ) -> None:
     print_result(report.to_json(), as_json, text.estimated if report.dry_run else form)

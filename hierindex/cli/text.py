@@ -42,17 +42,12 @@ def built(report: dict[str, Any]) -> str:
     if any(report["usage"].values()):
         lines.append(_usage(report["usage"]))
     lines += filter(None, [grounding_text(report["grounding"])])
-    return "\n".join([*lines, *_skipped(report["skipped"])])
+    return "\n".join([*lines, *_skipped(report["skipped"]), *_not_read(report["files"])])
 
 
 def built_from_files(report: dict[str, Any]) -> str:
     """Format the report of a build of files, and a table of the files."""
-    return f"{built({**report, 'skipped': []})}\n\n{_files_read(report)}"
-
-
-def revised(report: dict[str, Any]) -> str:
-    """Format the report of an update or a deletion."""
-    return "\n".join([built(report), *_not_read(report["files"])])
+    return f"{built({**report, 'skipped': [], 'files': []})}\n\n{_files_read(report)}"
 
 
 def updated(report: dict[str, Any]) -> str:
