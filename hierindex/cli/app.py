@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from hierindex.cli import asking, building, evaluating, looking, serving
+from hierindex.cli.options import flag
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError, InputError
 
@@ -43,10 +44,7 @@ for _panel, _commands in COMMANDS.items():
 @app.callback(invoke_without_command=True, epilog=FIRST_STEPS)
 def program(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version of hierindex."),
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version of hierindex.")] = False,
 ) -> None:
     """Build trees of summaries over documents, and query them at any level."""
     if version:

@@ -11,6 +11,7 @@ import typer
 
 import hierindex
 from hierindex.cli import options, text
+from hierindex.cli.options import flag, option
 from hierindex.cli.output import print_note, print_piece, print_result
 from hierindex.errors import HierindexError, InputError
 from hierindex.settings import SEARCH
@@ -32,14 +33,10 @@ def query(
     *,
     where: options.Where = None,
     settings: "Settings",
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Print an LLM's answer as it is written.")
-    ] = False,
+    stream: Annotated[bool, flag("--stream", "Print an LLM's answer as it is written.")] = False,
     fail_if_refused: Annotated[
         bool,
-        typer.Option(
-            "--fail-if-refused", help=f"Exit with status {REFUSED} if nothing answers the question."
-        ),
+        flag("--fail-if-refused", f"Exit with status {REFUSED} if nothing answers the question."),
     ] = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
@@ -123,10 +120,10 @@ def compare(
     settings: "Settings",
     response_modes: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "MODE",
+            "Mode to compare; may be repeated. By default extractive, or all with --llm.",
             "--response-mode",
-            metavar="MODE",
-            help="Mode to compare; may be repeated. By default extractive, or all with --llm.",
         ),
     ] = None,
     as_json: options.AsJson = False,

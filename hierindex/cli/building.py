@@ -10,6 +10,7 @@ import typer
 
 import hierindex
 from hierindex.cli import options, text
+from hierindex.cli.options import argument, flag, option
 from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
@@ -29,10 +30,7 @@ STOPPED = "Stopped; the index is as the last update left it."
 
 DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run",
-        help="Only estimate tokens and calls; new content is read, embedded and cached.",
-    ),
+    flag("--dry-run", "Only estimate tokens and calls; new content is read, embedded and cached."),
 ]
 
 
@@ -41,25 +39,21 @@ DryRun = Annotated[
     " seed"
 )
 def build(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],
+    sources: Annotated[list[str], argument("SOURCE", "Files and folders.")],
     index: options.NewIndex,
     *,
     settings: "Settings",
     dry_run: DryRun = False,
     replace: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--replace",
-            help="Build even if the method or models change, or most documents would be removed.",
+            "Build even if the method or models change, or most documents would be removed.",
         ),
     ] = False,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="local, or ray for the Ray cluster at RAY_ADDRESS or on this machine.",
-        ),
+        option("NAME", "local, or ray for the Ray cluster at RAY_ADDRESS or on this machine."),
     ] = "local",
     as_json: options.AsJson = False,
 ) -> None:
@@ -93,9 +87,7 @@ def build(
 
 
 def demo(
-    index: Annotated[
-        Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
-    ] = Path("hierindex-demo"),
+    index: Annotated[Path, option("DIR", "Folder of the demo's index.")] = Path("hierindex-demo"),
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.progress import ShownProgress
@@ -138,9 +130,9 @@ def _changing(
 def update(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Files and folders to read again or to add; by default all that the index was "
+        argument(
+            "SOURCE",
+            "Files and folders to read again or to add; by default all that the index was "
             "built from.",
         ),
     ] = None,
@@ -165,18 +157,15 @@ def update(
 def watch(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Files and folders to watch; by default all that the index was built from.",
+        argument(
+            "SOURCE", "Files and folders to watch; by default all that the index was built from."
         ),
     ] = None,
     *,
     index: options.Index,
     flags: dict[str, Any],
     purge: options.Purge = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print only JSON objects, one on a line.")
-    ] = False,
+    as_json: Annotated[bool, flag("--json", "Print only JSON objects, one on a line.")] = False,
 ) -> None:
     """Update the index now and whenever its files change, until Ctrl-C.
 
@@ -209,10 +198,7 @@ def watch(
 
 @options.with_settings(WRITING)
 def delete(
-    documents: Annotated[
-        list[str],
-        typer.Argument(metavar="DOCUMENT", help="Ids, as `hierindex tree` prints them."),
-    ],
+    documents: Annotated[list[str], argument("DOCUMENT", "Ids, as `hierindex tree` prints them.")],
     index: options.Index,
     *,
     flags: dict[str, Any],

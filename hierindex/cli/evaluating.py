@@ -5,10 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import hierindex
 from hierindex.cli import options
+from hierindex.cli.options import argument, option
 from hierindex.cli.output import print_result, terminal_width
 from hierindex.errors import InputError
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 Data = Annotated[
     list[Path],
-    typer.Argument(metavar="DATA", help="Folders with documents.jsonl and questions.jsonl."),
+    argument("DATA", "Folders with documents.jsonl and questions.jsonl."),
 ]
 
 
@@ -27,35 +26,25 @@ def evaluate(
     *,
     ways: Annotated[
         str | None,
-        typer.Option(
-            metavar="WAY,...",
-            help="Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
+        option(
+            "WAY,...",
+            "Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
             "all by default. Also answer, which asks each question and measures the answer.",
         ),
     ] = None,
-    budgets: Annotated[
-        str, typer.Option(metavar="N,...", help="Token budgets of the retrieved text.")
-    ] = "500,2000",
+    budgets: Annotated[str, option("N,...", "Token budgets of the retrieved text.")] = "500,2000",
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="WAY",
-            help="Baseline of the comparison; by default dense, or the first if that is missing.",
+        option(
+            "WAY", "Baseline of the comparison; by default dense, or the first if that is missing."
         ),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Maximum number of questions per DATA; by default all."
-        ),
+        int | None, option("N", "Maximum number of questions per DATA; by default all.", min=1)
     ] = None,
     index: Annotated[
         Path | None,
-        typer.Option(
-            "--index",
-            metavar="DIR",
-            help="Folder to keep and reuse the indices; by default they are temporary.",
-        ),
+        option("DIR", "Folder to keep and reuse the indices; by default they are temporary."),
     ] = None,
     settings: "Settings",
     as_json: options.AsJson = False,
