@@ -157,13 +157,10 @@ class Shared:
         self._rewriter = rewriter
         self._resources = Resources(completions=Texts(self._cache))
 
-    def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
-        """Rewrite texts with the language model; calls are processed one after the other."""
-        return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
-
-    def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:
-        """Let the language model correct sentences, each given with its fault and its sources."""
-        return self._rewriter.correct(claims, self._resources)
+    def of_rewriter(self, method: str, texts: Sequence[Any], **options: Any) -> list[Rewrite]:
+        """Call a method of the language model's rewriter; one call after the other."""
+        call = getattr(self._rewriter, method)
+        return cast(list[Rewrite], call(texts, resources=self._resources, **options))
 
     def close(self) -> None:
         """Close the cache."""
@@ -212,17 +209,17 @@ class SharedRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order."""
-        return self._asked(self._actor.rewrite, texts, max_tokens)
+        return self._asked("rewrite", texts, max_tokens=max_tokens)
 
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
         """Return a correction of each claim; see `LLMRewriter.correct`."""
-        return self._asked(self._actor.correct, claims)
+        return self._asked("correct", claims)
 
-    def _asked(self, method: Any, *arguments: Any) -> list[Rewrite]:
-        called = method.options(concurrency_group=LLM).remote(*arguments)
-        return cast(list[Rewrite], result_of(called))
+    def _asked(self, method: str, texts: Sequence[Any], **options: Any) -> list[Rewrite]:
+        in_turn = self._actor.of_rewriter.options(concurrency_group=LLM)
+        return cast(list[Rewrite], result_of(in_turn.remote(method, texts, **options)))
 
 
 def language_model(grower: PartGrower) -> LLMRewriter | None:
