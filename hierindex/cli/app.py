@@ -9,7 +9,7 @@ from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
-from hierindex.cli import asking, building, evaluating, looking, serving
+from hierindex.cli import asking, building, looking, serving
 from hierindex.cli.options import flag
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError, InputError
@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "Serve": (serving.explore, serving.serve, serving.mcp),
     "Check and restore": (looking.verify, looking.generations, looking.rollback),
-    "Try and measure": (building.demo, evaluating.evaluate),
+    "Try and measure": (building.demo, asking.evaluate),
 }
 app: typer.Typer = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
 for _panel, _commands in COMMANDS.items():
