@@ -117,7 +117,3 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
     """Print warnings of hierindex as notes, and drop those of other libraries."""
     if category.__module__.startswith("hierindex"):
         print_note(f"note: {message}")
-
-
-if __name__ == "__main__":
-    main()

@@ -21,9 +21,9 @@ from itertools import chain, cycle
 from os.path import realpath
 from typing import TYPE_CHECKING, Any, cast
 
-from hierindex.cache import Cache, Entry, Readings, Texts, open_cache
+from hierindex.cache import Cache, Entry, Readings, Texts, cache_file, open_cache
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import FallbackWarning, HierindexError, InputError, WindowWarning
+from hierindex.errors import FallbackWarning, HierindexError, InputError, WindowWarning, extra
 from hierindex.jobs.job import AtWork, PartGrower, Workers
 from hierindex.jobs.revision import InFile, file_reader
 from hierindex.models.adapters import OpenVinoEmbedding, as_llama_index
@@ -200,10 +200,8 @@ def cluster(address: str | None) -> Iterator[None]:
     InputError
         If Ray is not installed, or there is no cluster at the address.
     """
-    try:
+    with extra("ray", "The engine ray needs"):
         import ray
-    except ModuleNotFoundError as error:
-        raise InputError("The engine ray needs `pip install 'hierindex[ray]'`.") from error
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to a server of Ray's
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray will do, and says
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -286,8 +284,7 @@ class Shared:
     """
 
     def __init__(self, uri: str) -> None:
-        self._opened = open_cache(uri)
-        self._cache = self._opened.__enter__()
+        self._cache = Cache(cache_file(uri))
 
     def of_cache(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the cache and return its result."""
@@ -305,7 +302,7 @@ class Shared:
 
     def close(self) -> None:
         """Close the cache."""
-        self._opened.__exit__(None, None, None)
+        self._cache.close()
 
 
 class SharedCache(Cache):
