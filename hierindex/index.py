@@ -72,7 +72,6 @@ class HierarchicalIndex:
     ) -> None:
         self.table: Table = store if isinstance(store, Table) else store.table
         self.last_build = last_build
-        self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
 
     def __repr__(self) -> str:
@@ -196,7 +195,7 @@ class HierarchicalIndex:
     def at(self, snapshot: "Snapshot") -> Self:
         """Return a read-only copy of this index that always reads the given snapshot."""
         index = copy(self)
-        index.table, index._store = self.table.at(snapshot), None
+        index.table = self.table.at(snapshot)
         return index
 
     @property
@@ -204,9 +203,7 @@ class HierarchicalIndex:
         """The LlamaIndex vector store of the tree."""
         from hierindex.store.vector_store import HierarchyStore
 
-        if self._store is None:
-            self._store = HierarchyStore.of(self.table)
-        return self._store
+        return HierarchyStore.of(self.table)
 
     @property
     def embed_model(self) -> "BaseEmbedding":
