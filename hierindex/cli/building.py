@@ -1,7 +1,7 @@
 """Commands that build an index or change its documents."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +18,6 @@ from hierindex.text.display import shortened
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
-    from hierindex.jobs.report import BuildReport
     from hierindex.settings import Settings
 
 WRITING = (
@@ -79,7 +78,7 @@ def build(
             engine=hierindex.scale.RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
-    _print(report, as_json, text.built_from_files)
+    print_result(report.to_json(), as_json, text.built if dry_run else text.built_from_files)
     is_first = report.generation == 1 and report.statistics
     if is_first and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
@@ -150,7 +149,7 @@ def update(
     """
     with _changing(index, flags) as (opened, given):
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
-    _print(report, as_json)
+    print_result(report.to_json(), as_json, text.built)
 
 
 @options.with_settings(WRITING)
@@ -218,10 +217,4 @@ def delete(
     documents = [*map(valid_name, documents)]  # which the shell may have completed
     with _changing(index, flags) as (opened, given):
         report = opened.delete(*documents, dry_run=dry_run, **given)
-    _print(report, as_json)
-
-
-def _print(
-    report: "BuildReport", as_json: bool, form: Callable[[dict[str, Any]], str] = text.built
-) -> None:
-    print_result(report.to_json(), as_json, text.estimated if report.dry_run else form)
+    print_result(report.to_json(), as_json, text.built)
