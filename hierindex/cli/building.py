@@ -27,6 +27,10 @@ WRITING = (
 """Settings of the commands that change an index."""
 STOPPED = "Stopped; the index is as the last update left it."
 
+Sources = Annotated[
+    list[str] | None,
+    argument("SOURCE", "Files and folders; by default all that the index was built from."),
+]
 DryRun = Annotated[
     bool,
     flag("--dry-run", "Only estimate tokens and calls; new content is read, embedded and cached."),
@@ -127,14 +131,7 @@ def _changing(
 
 @options.with_settings(WRITING)
 def update(
-    sources: Annotated[
-        list[str] | None,
-        argument(
-            "SOURCE",
-            "Files and folders to read again or to add; by default all that the index was "
-            "built from.",
-        ),
-    ] = None,
+    sources: Sources = None,
     *,
     index: options.Index,
     flags: dict[str, Any],
@@ -154,12 +151,7 @@ def update(
 
 @options.with_settings(WRITING)
 def watch(
-    sources: Annotated[
-        list[str] | None,
-        argument(
-            "SOURCE", "Files and folders to watch; by default all that the index was built from."
-        ),
-    ] = None,
+    sources: Sources = None,
     *,
     index: options.Index,
     flags: dict[str, Any],
