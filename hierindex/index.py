@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
     from hierindex.jobs.build import Revise, UpdateOptions
-    from hierindex.jobs.job import Engine
-    from hierindex.jobs.report import BuildReport
+    from hierindex.jobs.job import BuildReport, Engine
     from hierindex.jobs.settings import StoredSettings
     from hierindex.jobs.sources import Source
     from hierindex.jobs.watch import Failed
