@@ -151,7 +151,6 @@ class HierarchicalIndex:
             If a model fails, or the token limit is reached; the index is unchanged.
         """
         from hierindex.jobs.build import build_tree
-        from hierindex.models.adapters import as_llama_index
         from hierindex.tree.hierarchy import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
@@ -167,7 +166,7 @@ class HierarchicalIndex:
             progress=progress,
             engine=engine,
         )
-        return cls(table, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
+        return cls(table, hierarchy.embedder.embed_model, last_build=report)
 
     @classmethod
     def from_documents(

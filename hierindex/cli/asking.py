@@ -15,12 +15,11 @@ from hierindex.cli import options, text
 from hierindex.cli.options import argument, flag, option
 from hierindex.cli.output import print_note, print_piece, print_result, terminal_width
 from hierindex.errors import HierindexError, InputError
-from hierindex.settings import SEARCH
+from hierindex.settings import SEARCH, Settings
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.settings import Settings
 
 ASKING = f"{SEARCH} rerank min_score llm llm_base_url llm_timeout llm_completion_tokens"
 """Settings of the commands that query an index."""
@@ -38,7 +37,7 @@ def query(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
+    settings: Settings,
     stream: Annotated[bool, flag("--stream", "Print an LLM's answer as it is written.")] = False,
     fail_if_refused: Annotated[
         bool,
@@ -72,7 +71,7 @@ def chat(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
+    settings: Settings,
     verbose: options.Verbose = False,
 ) -> None:
     """Answer questions in the terminal, or one per line of standard input.
@@ -123,7 +122,7 @@ def compare(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
+    settings: Settings,
     response_modes: Annotated[
         list[str] | None,
         option(
@@ -172,7 +171,7 @@ def evaluate(
         Path | None,
         option("DIR", "Folder to keep and reuse the indices; by default they are temporary."),
     ] = None,
-    settings: "Settings",
+    settings: Settings,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare retrieval methods on questions whose answers are known.
@@ -216,7 +215,7 @@ def evaluate(
     print_result(report.to_json(), as_json, partial(table, width=terminal_width()))
 
 
-def answering_llm(settings: "Settings") -> "LLM | None":
+def answering_llm(settings: Settings) -> "LLM | None":
     """Return the language model for queries, with retries and limited concurrency, or None."""
     if settings.llm is None:  # LlamaIndex's import takes longer than an answer without
         return None
@@ -227,7 +226,7 @@ def answering_llm(settings: "Settings") -> "LLM | None":
 
 
 def _options(
-    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
+    opened: "hierindex.HierarchicalIndex", settings: Settings, where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import TREE_SUMMARIZE, choose_mode
@@ -240,7 +239,7 @@ def _options(
 
 
 def _common_options(
-    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
+    opened: "hierindex.HierarchicalIndex", settings: Settings, where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options that `ask` and `compare` share."""
     from hierindex.store.filters import known_filters

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,11 +14,9 @@ from hierindex.cli.options import argument, flag, option
 from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
+from hierindex.settings import Settings
 from hierindex.text.display import shortened
 from hierindex.unsafe import visible
-
-if TYPE_CHECKING:
-    from hierindex.settings import Settings
 
 WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
@@ -45,7 +43,7 @@ def build(
     sources: Annotated[list[str], argument("SOURCE", "Files and folders.")],
     index: options.NewIndex,
     *,
-    settings: "Settings",
+    settings: Settings,
     dry_run: DryRun = False,
     replace: Annotated[
         bool,

@@ -12,12 +12,11 @@ from hierindex.cli.asking import answering_llm
 from hierindex.cli.options import flag, option
 from hierindex.cli.output import print_note, until_stopped
 from hierindex.errors import InputError, extra, without_password
-from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
+from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT, Settings
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.settings import Settings
 
 ANSWERING = "llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
 """Settings of the servers that answer questions."""
@@ -52,7 +51,7 @@ def explore(
     host: Host = HOST,
     browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
     *,
-    settings: "Settings",
+    settings: Settings,
 ) -> None:
     """Serve a web page for browsing, searching and querying the index, until Ctrl-C.
 
@@ -76,7 +75,7 @@ def serve(
     port: Annotated[int | None, _port(QUESTIONS_PORT)] = None,
     host: Host = HOST,
     *,
-    settings: "Settings",
+    settings: Settings,
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
@@ -131,7 +130,7 @@ def mcp(
         running.wait()
 
 
-def _llm_of(settings: "Settings") -> "LLM | None":
+def _llm_of(settings: Settings) -> "LLM | None":
     """Return the language model of the settings, and print that it writes the answers."""
     llm = answering_llm(settings)
     if llm is not None:
