@@ -162,9 +162,8 @@ def verify(
     The exit status is 0 if all checks pass, 1 if one fails.
     """
     from hierindex.store.table import Table
-    from hierindex.verify import verify as check
 
-    outcome = check(Table.of(index), repair=repair)
+    outcome = hierindex.HierarchicalIndex(Table.of(index)).verify(repair=repair)
     print_result(outcome.to_json(), as_json, text.verified)
     if not outcome.ok:
         raise typer.Exit(INVALID)

@@ -4,7 +4,7 @@ import re
 import signal
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import hierindex
 from hierindex.cli import options
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ANSWERING = "llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
 """Settings of the servers that answer questions."""
+PORT = "Port; by default {}, or a free one if that is taken."
 NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
 Indexes = Annotated[
     list[str],
@@ -39,15 +40,10 @@ Host = Annotated[
 ]
 
 
-def _port(default: int) -> Any:
-    text = f"Port; by default {default}, or a free one if that is taken."
-    return option("N", text)
-
-
 @options.with_settings(ANSWERING)
 def explore(
     index: options.Index,
-    port: Annotated[int | None, _port(EXPLORER_PORT)] = None,
+    port: Annotated[int | None, option("N", PORT.format(EXPLORER_PORT))] = None,
     host: Host = HOST,
     browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
     *,
@@ -72,7 +68,7 @@ def explore(
 @options.with_settings(ANSWERING)
 def serve(
     index: Indexes,
-    port: Annotated[int | None, _port(QUESTIONS_PORT)] = None,
+    port: Annotated[int | None, option("N", PORT.format(QUESTIONS_PORT))] = None,
     host: Host = HOST,
     *,
     settings: Settings,
