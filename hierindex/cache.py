@@ -95,23 +95,27 @@ class Cache:
                 self._connection.close()
 
     def _attempt(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Commit the statements of a function and return its result.
-
-        Reads are in a transaction as well, because SQLite refuses a write after a read whose
-        snapshot is older than another process's write. None without a file, or if SQLite or the
-        file system fails, which is logged; a file that cannot be opened is not tried again.
-        """
+        """Run a function in a transaction; log a failure of SQLite or the file system."""
         try:
-            with self._lock:
-                if self._connection is None and self._file is not None:
-                    file, self._file = self._file, None
-                    self._connection = _connected(file)
-                if self._connection is not None:
-                    with self._connection:
-                        return run(self._connection)
+            return self._transaction(run)
         except (sqlite3.DatabaseError, OSError) as error:
             logger.warning("Results are not cached for later builds: %s.", error)
-        return None
+            return None
+
+    def _transaction(self, run: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Commit the statements of a function and return its result; None without a file.
+
+        Reads are in a transaction as well, because SQLite refuses a write after a read whose
+        snapshot is older than another process's write.
+        """
+        with self._lock:
+            file, self._file = self._file, None  # not tried again if it cannot be opened
+            if file is None:
+                return None
+            self._connection = self._connection or _connected(file)
+            self._file = file
+            with self._connection:
+                return run(self._connection)
 
 
 def open_cache(uri: str) -> "closing[Cache]":
