@@ -165,6 +165,9 @@ def built(
     sources: Sequence[Source], before: Documents, was: Remembered, read: ReadFiles
 ) -> Revision:
     """Return the revision that reads all documents of the sources and keeps none."""
+    names = Counter(source_name(each) for each in sources if not isinstance(each, Document))
+    for name in (name for name, n in names.items() if n > 1):
+        raise SourceError(f"The source {name!r} is named twice; its documents have the same ids.")
     first = updated(sources, {}, Remembered(), read)
     return replace(first, before=before, was=was, anew=True)
 
