@@ -8,7 +8,7 @@ from . import summarize as summarize
 from .core.mixture import Mixture as Mixture
 from .errors import HierindexError as HierindexError
 from .index import HierarchicalIndex as HierarchicalIndex
-from .jobs.report import BuildReport as BuildReport
+from .jobs.job import BuildReport as BuildReport
 from .models.adapters import OpenVinoEmbedding as OpenVinoEmbedding
 from .models.load import load_embed_model as load_embed_model
 from .models.load import load_reranker as load_reranker

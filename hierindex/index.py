@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
     from hierindex.jobs.build import Revise, UpdateOptions
-    from hierindex.jobs.job import Engine
-    from hierindex.jobs.report import BuildReport
+    from hierindex.jobs.job import BuildReport, Engine
     from hierindex.jobs.settings import StoredSettings
     from hierindex.jobs.sources import Source
     from hierindex.jobs.watch import Failed
@@ -72,7 +71,6 @@ class HierarchicalIndex:
     ) -> None:
         self.table: Table = store if isinstance(store, Table) else store.table
         self.last_build = last_build
-        self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
 
     def __repr__(self) -> str:
@@ -153,7 +151,6 @@ class HierarchicalIndex:
             If a model fails, or the token limit is reached; the index is unchanged.
         """
         from hierindex.jobs.build import build_tree
-        from hierindex.models.adapters import as_llama_index
         from hierindex.tree.hierarchy import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
@@ -169,7 +166,7 @@ class HierarchicalIndex:
             progress=progress,
             engine=engine,
         )
-        return cls(table, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
+        return cls(table, hierarchy.embedder.embed_model, last_build=report)
 
     @classmethod
     def from_documents(
@@ -196,7 +193,7 @@ class HierarchicalIndex:
     def at(self, snapshot: "Snapshot") -> Self:
         """Return a read-only copy of this index that always reads the given snapshot."""
         index = copy(self)
-        index.table, index._store = self.table.at(snapshot), None
+        index.table = self.table.at(snapshot)
         return index
 
     @property
@@ -204,9 +201,7 @@ class HierarchicalIndex:
         """The LlamaIndex vector store of the tree."""
         from hierindex.store.vector_store import HierarchyStore
 
-        if self._store is None:
-            self._store = HierarchyStore.of(self.table)
-        return self._store
+        return HierarchyStore.of(self.table)
 
     @property
     def embed_model(self) -> "BaseEmbedding":

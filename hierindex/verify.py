@@ -8,9 +8,10 @@ import shlex
 import sqlite3
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -173,8 +174,7 @@ def _verified(table: Table) -> Verification:
             n_nodes = snapshot.n_rows()
             n_stale = sum(bool(row["stale"]) for row in _links(snapshot))
             done += check_links(_links(snapshot))
-            checks = RowChecks(is_built=snapshot.is_built, incomplete=_incomplete(snapshot))
-            done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
+            done += check_rows(snapshot)
     except DamagedError as error:
         files.add(error.file or f"{TABLE}.lance", f"it cannot be read: {error.reason}")
     except GenerationError:
@@ -296,6 +296,7 @@ class Place:
     what is wrong with the position.
     """
 
+    document: str
     start: int
     end: int
     node: str
@@ -303,100 +304,90 @@ class Place:
     problem: str = UNHELD
 
 
-class RowChecks:
-    """Checks of each row: its columns and vector, and its quotes in its text and in its sources.
+def check_rows(snapshot: Snapshot) -> list[Check]:
+    """Check each row: its columns and vector, and its quotes in its text and in its sources.
 
     Texts are not kept in memory. The chunks are read a second time to compare the quoted passages.
-
-    Parameters
-    ----------
-    is_built : bool
-        Whether all vectors must be unit vectors; the chunks of a pipeline may have other vectors.
-    incomplete : set of str
-        Ids of the summaries that may contain text of a deleted chunk; their quotes are not
-        compared.
+    Summaries that may contain text of a deleted chunk are not compared.
     """
+    readable, vectors, quotes = Check("readable"), Check("vectors"), Check("quotes")
+    is_built, incomplete = snapshot.is_built, _incomplete(snapshot)
+    places = defaultdict[str, list[Place]](list)  # by document
+    for batch in snapshot.batches(*NAMES):
+        others = batch.drop_columns(["vector"]).to_pylist()
+        for row, vector in zip(others, batch["vector"], strict=True):
+            readable.checked += 1
+            vectors.checked += 1
+            length = _length(vector.values)
+            is_unit = row["level"] > 0 or is_built  # the chunks of a pipeline may have others
+            if not math.isfinite(length) or (is_unit and abs(length - 1) > TOLERANCE):
+                vectors.add(row["id"], f"its vector has length {length:.4g}")
+            try:
+                _ = node_of(row).embedded_text
+                for quote in quotes_in(row["record"]):
+                    quotes.checked += 1
+                    if problem := _problem_of(quote, row["text"]):
+                        quotes.add(row["id"], problem)
+                    elif row["level"] > 0 and row["id"] not in incomplete:
+                        for place in _places(quote, row):
+                            places[place.document].append(place)
+            except UNREADABLE as error:
+                line = f"{type(error).__name__}: {error}".splitlines()[0]
+                readable.add(row["id"], f"its columns are not those of a node: {line}")
+    for each in places.values():
+        each.sort(key=lambda place: place.start)
+    for batch in snapshot.batches(*QUOTED):
+        for row in batch.to_pylist():
+            if row["level"] <= 0:
+                _compare(places, row["text"], row["record"])
+    for place in chain.from_iterable(places.values()):
+        if place.problem:
+            at = f"{place.document} ({place.start}-{place.end})"
+            quotes.add(place.node, f"{place.problem}, {at}")
+    return [readable, vectors, quotes]
 
-    def __init__(self, *, is_built: bool, incomplete: Set[str]) -> None:
-        self._is_built, self._incomplete = is_built, incomplete
-        self._readable = Check("readable")
-        self._vectors, self._quotes = Check("vectors"), Check("quotes")
-        self._places = defaultdict[str, list[Place]](list)  # by document
 
-    def checks(
-        self, rows: "Iterable[pa.RecordBatch]", chunks: "Iterable[pa.RecordBatch]"
-    ) -> list[Check]:
-        """Check rows with all columns; then compare quotes with the columns `QUOTED` of chunks."""
-        for batch in rows:
-            others = batch.drop_columns(["vector"]).to_pylist()
-            for row, vector in zip(others, batch["vector"], strict=True):
-                self._check_vector(row, vector.values)
-                self._check_row(row)
-        for places in self._places.values():
-            places.sort(key=lambda place: place.start)
-        for batch in chunks:
-            for row in batch.to_pylist():
-                if row["level"] <= 0:
-                    self._compare(row["text"], row["record"])
-        for document, places in self._places.items():
-            for place in places:
-                if place.problem:
-                    at = f"{document} ({place.start}-{place.end})"
-                    self._quotes.add(place.node, f"{place.problem}, {at}")
-        return [self._readable, self._vectors, self._quotes]
+def _length(vector: "pa.Array | None") -> float:
+    return math.nan if vector is None else float(np.linalg.norm(np.asarray(vector, np.float64)))
 
-    def _check_row(self, row: Row) -> None:
-        self._readable.checked += 1
-        try:
-            _ = node_of(row).embedded_text
-            for quote in quotes_in(row["record"]):
-                self._check_quote(quote, row)
-        except UNREADABLE as error:
-            line = f"{type(error).__name__}: {error}".splitlines()[0]
-            self._readable.add(row["id"], f"its columns are not those of a node: {line}")
 
-    def _check_quote(self, quote: Quote, row: Row) -> None:
-        """Check a quote of a node within its text; record the passages that a summary quotes."""
-        self._quotes.checked += 1
-        which, text = f"its quote of characters {quote.at} to {quote.to}", row["text"]
-        lengths = {span.end - span.start for span in quote.sources}
-        if not 0 <= quote.at <= quote.to <= len(text):
-            self._quotes.add(row["id"], f"{which} is not within its text")
-        elif quote.verbatim and not lengths <= {quote.to - quote.at}:
-            self._quotes.add(row["id"], f"{which} is not as long as its source")
-        elif row["level"] > 0 and row["id"] not in self._incomplete:
-            hashed = hash_text(text[quote.at : quote.to]) if quote.verbatim else None
-            for span in quote.sources:
-                place = Place(span.start, span.end, row["id"], hashed)
-                self._places[span.document].append(place)
+def _problem_of(quote: Quote, text: str) -> str | None:
+    """Return what is wrong with a quote within the text of its node."""
+    which = f"its quote of characters {quote.at} to {quote.to}"
+    lengths = {span.end - span.start for span in quote.sources}
+    if not 0 <= quote.at <= quote.to <= len(text):
+        return f"{which} is not within its text"
+    if quote.verbatim and not lengths <= {quote.to - quote.at}:
+        return f"{which} is not as long as its source"
+    return None
 
-    def _compare(self, text: str, record: str) -> None:
-        """Compare the quoted passages within a chunk with its text."""
-        try:
-            quotes = quotes_in(record)
-        except UNREADABLE:  # which another check reports
-            return
-        for quote in quotes:
-            if quote.source is None:
+
+def _places(quote: Quote, row: Row) -> Iterator[Place]:
+    """Yield the passages that a quote of a summary stands on."""
+    hashed = hash_text(row["text"][quote.at : quote.to]) if quote.verbatim else None
+    for span in quote.sources:
+        yield Place(span.document, span.start, span.end, row["id"], hashed)
+
+
+def _compare(places: Mapping[str, Sequence[Place]], text: str, record: str) -> None:
+    """Compare the quoted passages within a chunk with its text."""
+    try:
+        quotes = quotes_in(record)
+    except UNREADABLE:  # which another check reports
+        return
+    for quote in quotes:
+        if quote.source is None:
+            continue
+        of, begins = places.get(quote.source.document, ()), quote.source.start
+        for i in range(bisect_left(of, begins, key=lambda place: place.start), len(of)):
+            place = of[i]
+            if place.start >= quote.source.end:
+                break
+            if place.end > quote.source.end:
                 continue
-            places, begins = self._places.get(quote.source.document, []), quote.source.start
-            for i in range(bisect_left(places, begins, key=lambda place: place.start), len(places)):
-                place = places[i]
-                if place.start >= quote.source.end:
-                    break
-                if place.end > quote.source.end:
-                    continue
-                at = quote.at + place.start - begins
-                hashed = hash_text(text[at : at + place.end - place.start])
-                if quote.verbatim and place.hash not in (None, hashed):
-                    place.problem = OTHER
-                elif place.problem == UNHELD:
-                    place.problem = ""
-
-    def _check_vector(self, row: Row, vector: "pa.Array | None") -> None:
-        self._vectors.checked += 1
-        x = np.full(1, np.nan) if vector is None else np.asarray(vector, np.float64)
-        length = float(np.linalg.norm(x))
-        is_unit = row["level"] > 0 or self._is_built
-        if not math.isfinite(length) or (is_unit and abs(length - 1) > TOLERANCE):
-            self._vectors.add(row["id"], f"its vector has length {length:.4g}")
+            at = quote.at + place.start - begins
+            hashed = hash_text(text[at : at + place.end - place.start])
+            if quote.verbatim and place.hash not in (None, hashed):
+                place.problem = OTHER
+            elif place.problem == UNHELD:
+                place.problem = ""

@@ -541,7 +541,7 @@ class TestSettings:
         for other, said in (
             (hierarchy_of(SemanticHierarchy), "class_name='DocumentHierarchy'"),
             (hierarchy_of(DocumentHierarchy, max_children=4), "max_children=3, .* has 4"),
-            (hierarchy_of(DocumentHierarchy, "x"), "embed_model='known'"),
+            (hierarchy_of(DocumentHierarchy, "x"), "the embedding model 'known'"),
             (hierarchy_of(DocumentHierarchy, summarizer=REWRITTEN), "summarizer="),
         ):
             with pytest.raises(InputError, match=said):
@@ -772,5 +772,5 @@ class TestPipelines:
         assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
         index.regrow(hierarchy_of(DocumentHierarchy))
         assert index.info()["method"] == "document"
-        with pytest.raises(InputError, match="embed_model='known'"):
+        with pytest.raises(InputError, match="the embedding model 'known'"):
             index.regrow(hierarchy_of(SemanticHierarchy, "x"))

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
-from hierindex.cli import asking, building, evaluating, looking, serving
+from hierindex.cli import asking, building, looking, serving
+from hierindex.cli.options import flag
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError, InputError
 
@@ -32,7 +33,7 @@ COMMANDS = {
     ),
     "Serve": (serving.explore, serving.serve, serving.mcp),
     "Check and restore": (looking.verify, looking.generations, looking.rollback),
-    "Try and measure": (building.demo, evaluating.evaluate),
+    "Try and measure": (building.demo, asking.evaluate),
 }
 app: typer.Typer = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
 for _panel, _commands in COMMANDS.items():
@@ -43,10 +44,7 @@ for _panel, _commands in COMMANDS.items():
 @app.callback(invoke_without_command=True, epilog=FIRST_STEPS)
 def program(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version of hierindex."),
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version of hierindex.")] = False,
 ) -> None:
     """Build trees of summaries over documents, and query them at any level."""
     if version:
@@ -119,7 +117,3 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
     """Print warnings of hierindex as notes, and drop those of other libraries."""
     if category.__module__.startswith("hierindex"):
         print_note(f"note: {message}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,28 +1,34 @@
-"""Commands that query an index."""
+"""Commands that query an index, and `evaluate`, which measures retrieval methods."""
 
 import io
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import hierindex
 from hierindex.cli import options, text
-from hierindex.cli.output import print_note, print_piece, print_result
+from hierindex.cli.options import argument, flag, option
+from hierindex.cli.output import print_note, print_piece, print_result, terminal_width
 from hierindex.errors import HierindexError, InputError
-from hierindex.settings import SEARCH
+from hierindex.settings import SEARCH, Settings
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.settings import Settings
 
 ASKING = f"{SEARCH} rerank min_score llm llm_base_url llm_timeout llm_completion_tokens"
 """Settings of the commands that query an index."""
 REFUSED = 3  # exit status, as 1 and 2 are those of errors
+
+Data = Annotated[
+    list[Path],
+    argument("DATA", "Folders with documents.jsonl and questions.jsonl."),
+]
 
 
 @options.with_settings(f"{ASKING} response_mode")
@@ -31,15 +37,11 @@ def query(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Print an LLM's answer as it is written.")
-    ] = False,
+    settings: Settings,
+    stream: Annotated[bool, flag("--stream", "Print an LLM's answer as it is written.")] = False,
     fail_if_refused: Annotated[
         bool,
-        typer.Option(
-            "--fail-if-refused", help=f"Exit with status {REFUSED} if nothing answers the question."
-        ),
+        flag("--fail-if-refused", f"Exit with status {REFUSED} if nothing answers the question."),
     ] = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
@@ -69,7 +71,7 @@ def chat(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
+    settings: Settings,
     verbose: options.Verbose = False,
 ) -> None:
     """Answer questions in the terminal, or one per line of standard input.
@@ -120,13 +122,13 @@ def compare(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: "Settings",
+    settings: Settings,
     response_modes: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "MODE",
+            "Mode to compare; may be repeated. By default extractive, or all with --llm.",
             "--response-mode",
-            metavar="MODE",
-            help="Mode to compare; may be repeated. By default extractive, or all with --llm.",
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -143,7 +145,77 @@ def compare(
         raise typer.Exit(1)
 
 
-def answering_llm(settings: "Settings") -> "LLM | None":
+@options.with_settings("embed_model precision chunk_size")
+def evaluate(
+    data: Data,
+    *,
+    ways: Annotated[
+        str | None,
+        option(
+            "WAY,...",
+            "Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
+            "all by default. Also answer, which asks each question and measures the answer.",
+        ),
+    ] = None,
+    budgets: Annotated[str, option("N,...", "Token budgets of the retrieved text.")] = "500,2000",
+    against: Annotated[
+        str | None,
+        option(
+            "WAY", "Baseline of the comparison; by default dense, or the first if that is missing."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, option("N", "Maximum number of questions per DATA; by default all.", min=1)
+    ] = None,
+    index: Annotated[
+        Path | None,
+        option("DIR", "Folder to keep and reuse the indices; by default they are temporary."),
+    ] = None,
+    settings: Settings,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare retrieval methods on questions whose answers are known.
+
+    Each line of documents.jsonl is a JSON object with doc_id and text. Each
+    line of questions.jsonl has qid, doc_id, question and the expected answer:
+    start and end (character offsets), evidence (passages, word for word),
+    gold_titles (ids of documents) or answer (a text, word for word). By
+    default, a question with evidence searches only its own document, any
+    other question all documents; the field within names another document
+    to search.
+
+    A BEIR folder is read as well. Judgements of documents that the corpus
+    lacks count as not found, and a document with the id of a query does not
+    count as its result.
+
+    With --ways answer, coverage and documents measure the citations, answer
+    measures the text, words is its length, and refused is the share of
+    refusals. Questions without an expected answer are asked, too: they should
+    be refused.
+    """
+    if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
+        raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
+    from hierindex.cli.progress import ShownProgress
+    from hierindex.evaluate.measures import table
+    from hierindex.models.load import DEFAULT_EMBED_MODEL
+
+    model = settings.embed_model or DEFAULT_EMBED_MODEL
+    with closing(ShownProgress(model)) as progress:
+        report = hierindex.evaluate.evaluate(
+            data,
+            ways=None if ways is None else [way.strip() for way in ways.split(",")],
+            budgets=[int(budget) for budget in budgets.split(",")],
+            against=against,
+            limit=limit,
+            index=index,
+            embed_model=hierindex.load_embed_model(model, precision=settings.precision),
+            chunk_size=settings.chunk_size,
+            progress=progress,
+        )
+    print_result(report.to_json(), as_json, partial(table, width=terminal_width()))
+
+
+def answering_llm(settings: Settings) -> "LLM | None":
     """Return the language model for queries, with retries and limited concurrency, or None."""
     if settings.llm is None:  # LlamaIndex's import takes longer than an answer without
         return None
@@ -154,7 +226,7 @@ def answering_llm(settings: "Settings") -> "LLM | None":
 
 
 def _options(
-    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
+    opened: "hierindex.HierarchicalIndex", settings: Settings, where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import TREE_SUMMARIZE, choose_mode
@@ -167,7 +239,7 @@ def _options(
 
 
 def _common_options(
-    opened: "hierindex.HierarchicalIndex", settings: "Settings", where: list[str] | None
+    opened: "hierindex.HierarchicalIndex", settings: Settings, where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options that `ask` and `compare` share."""
     from hierindex.store.filters import known_filters

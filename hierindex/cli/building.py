@@ -1,24 +1,22 @@
 """Commands that build an index or change its documents."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 import hierindex
 from hierindex.cli import options, text
+from hierindex.cli.options import argument, flag, option
 from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
+from hierindex.settings import Settings
 from hierindex.text.display import shortened
 from hierindex.unsafe import visible
-
-if TYPE_CHECKING:
-    from hierindex.jobs.report import BuildReport
-    from hierindex.settings import Settings
 
 WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
@@ -27,12 +25,13 @@ WRITING = (
 """Settings of the commands that change an index."""
 STOPPED = "Stopped; the index is as the last update left it."
 
+Sources = Annotated[
+    list[str] | None,
+    argument("SOURCE", "Files and folders; by default all that the index was built from."),
+]
 DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run",
-        help="Only estimate tokens and calls; new content is read, embedded and cached.",
-    ),
+    flag("--dry-run", "Only estimate tokens and calls; new content is read, embedded and cached."),
 ]
 
 
@@ -41,25 +40,21 @@ DryRun = Annotated[
     " seed"
 )
 def build(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],
+    sources: Annotated[list[str], argument("SOURCE", "Files and folders.")],
     index: options.NewIndex,
     *,
-    settings: "Settings",
+    settings: Settings,
     dry_run: DryRun = False,
     replace: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--replace",
-            help="Build even if the method or models change, or most documents would be removed.",
+            "Build even if the method or models change, or most documents would be removed.",
         ),
     ] = False,
     engine: Annotated[
         Literal["local", "ray"],
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="local, or ray for the Ray cluster at RAY_ADDRESS or on this machine.",
-        ),
+        option("NAME", "local, or ray for the Ray cluster at RAY_ADDRESS or on this machine."),
     ] = "local",
     as_json: options.AsJson = False,
 ) -> None:
@@ -85,7 +80,7 @@ def build(
             engine=hierindex.scale.RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
-    _print(report, as_json, text.built_from_files)
+    print_result(report.to_json(), as_json, text.built if dry_run else text.built_from_files)
     is_first = report.generation == 1 and report.statistics
     if is_first and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
@@ -93,9 +88,7 @@ def build(
 
 
 def demo(
-    index: Annotated[
-        Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
-    ] = Path("hierindex-demo"),
+    index: Annotated[Path, option("DIR", "Folder of the demo's index.")] = Path("hierindex-demo"),
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.progress import ShownProgress
@@ -136,14 +129,7 @@ def _changing(
 
 @options.with_settings(WRITING)
 def update(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Files and folders to read again or to add; by default all that the index was "
-            "built from.",
-        ),
-    ] = None,
+    sources: Sources = None,
     *,
     index: options.Index,
     flags: dict[str, Any],
@@ -158,25 +144,17 @@ def update(
     """
     with _changing(index, flags) as (opened, given):
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
-    _print(report, as_json)
+    print_result(report.to_json(), as_json, text.built)
 
 
 @options.with_settings(WRITING)
 def watch(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SOURCE",
-            help="Files and folders to watch; by default all that the index was built from.",
-        ),
-    ] = None,
+    sources: Sources = None,
     *,
     index: options.Index,
     flags: dict[str, Any],
     purge: options.Purge = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print only JSON objects, one on a line.")
-    ] = False,
+    as_json: Annotated[bool, flag("--json", "Print only JSON objects, one on a line.")] = False,
 ) -> None:
     """Update the index now and whenever its files change, until Ctrl-C.
 
@@ -209,10 +187,7 @@ def watch(
 
 @options.with_settings(WRITING)
 def delete(
-    documents: Annotated[
-        list[str],
-        typer.Argument(metavar="DOCUMENT", help="Ids, as `hierindex tree` prints them."),
-    ],
+    documents: Annotated[list[str], argument("DOCUMENT", "Ids, as `hierindex tree` prints them.")],
     index: options.Index,
     *,
     flags: dict[str, Any],
@@ -232,10 +207,4 @@ def delete(
     documents = [*map(valid_name, documents)]  # which the shell may have completed
     with _changing(index, flags) as (opened, given):
         report = opened.delete(*documents, dry_run=dry_run, **given)
-    _print(report, as_json)
-
-
-def _print(
-    report: "BuildReport", as_json: bool, form: Callable[[dict[str, Any]], str] = text.revised
-) -> None:
-    print_result(report.to_json(), as_json, text.estimated if report.dry_run else form)
+    print_result(report.to_json(), as_json, text.built)

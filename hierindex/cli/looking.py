@@ -7,6 +7,7 @@ import typer
 
 import hierindex
 from hierindex.cli import options, text
+from hierindex.cli.options import argument, flag, option
 from hierindex.cli.output import print_result
 from hierindex.errors import InputError
 from hierindex.settings import OUTLINE_TOKENS, REPORT_MB
@@ -20,13 +21,9 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 
 def show(
-    node: Annotated[
-        str, typer.Argument(metavar="NODE", help="Id of a document or node, or a unique prefix.")
-    ],
+    node: Annotated[str, argument("NODE", "Id of a document or node, or a unique prefix.")],
     index: options.Index,
-    source: Annotated[
-        bool, typer.Option("--source", help="Also print the cited passages in context.")
-    ] = False,
+    source: Annotated[bool, flag("--source", "Also print the cited passages in context.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the text, parents, children and sources of a node.
@@ -45,17 +42,12 @@ def tree(
     index: options.Index,
     node: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NODE",
-            help="Id of a document or node, or a unique prefix; by default all roots.",
-        ),
+        argument("NODE", "Id of a document or node, or a unique prefix; by default all roots."),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Levels of children to print; by default as many as give up to 40 nodes.",
+        option(
+            "N", "Levels of children to print; by default as many as give up to 40 nodes.", min=0
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -68,19 +60,17 @@ def outline(
     index: options.Index,
     nodes: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="NODE",
-            help="Ids of documents or nodes, or unique prefixes; by default the whole index.",
+        argument(
+            "NODE", "Ids of documents or nodes, or unique prefixes; by default the whole index."
         ),
     ] = None,
     budget: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Maximum tokens of all nodes together.")
+        int, option("N", "Maximum tokens of all nodes together.", min=1)
     ] = OUTLINE_TOKENS,
     question: Annotated[
         str | None,
-        typer.Option(
-            metavar="QUESTION",
-            help="Give more room to text that is similar to this question. None by default.",
+        option(
+            "QUESTION", "Give more room to text that is similar to this question. None by default."
         ),
     ] = None,
     where: options.Where = None,
@@ -99,21 +89,15 @@ def outline(
 
 def report(
     index: options.Index,
-    to: Annotated[Path, typer.Option(metavar="FILE.html", help="File to create.")],
+    to: Annotated[Path, option("FILE.html", "File to create.")],
     ask: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="QUESTION",
-            help="Question to answer in the report; may be repeated. None by default.",
-        ),
+        option("QUESTION", "Question to answer in the report; may be repeated. None by default."),
     ] = None,
     max_mb: Annotated[
         float,
-        typer.Option(
-            metavar="MB",
-            min=0,
-            max=10_000,
-            help="Maximum size; texts of the lowest levels are left out first.",
+        option(
+            "MB", "Maximum size; texts of the lowest levels are left out first.", min=0, max=10_000
         ),
     ] = REPORT_MB,
     as_json: options.AsJson = False,
@@ -128,26 +112,24 @@ def report(
 def export(
     form: Annotated[
         Literal["document-summary", "parquet", "json", "markdown", "svg"],
-        typer.Argument(
-            metavar="FORMAT",
-            help="document-summary (a LlamaIndex index), parquet, json, markdown (a folder of "
+        argument(
+            "FORMAT",
+            "document-summary (a LlamaIndex index), parquet, json, markdown (a folder of "
             "pages) or svg (a picture).",
         ),
     ],
     index: options.Index,
     to: Annotated[
         Path,
-        typer.Option(
-            metavar="PATH",
-            help="File to create; for document-summary and markdown, a folder, which markdown "
+        option(
+            "PATH",
+            "File to create; for document-summary and markdown, a folder, which markdown "
             "brings up to date.",
         ),
     ],
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="For markdown: overwrite files that were edited since the last export."
-        ),
+        flag("--force", "For markdown: overwrite files that were edited since the last export."),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -171,11 +153,7 @@ def export(
 def verify(
     index: options.Index,
     repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair",
-            help="Recreate damaged search indices and delete a damaged cache.",
-        ),
+        bool, flag("--repair", "Recreate damaged search indices and delete a damaged cache.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -184,9 +162,8 @@ def verify(
     The exit status is 0 if all checks pass, 1 if one fails.
     """
     from hierindex.store.table import Table
-    from hierindex.verify import verify as check
 
-    outcome = check(Table.of(index), repair=repair)
+    outcome = hierindex.HierarchicalIndex(Table.of(index)).verify(repair=repair)
     print_result(outcome.to_json(), as_json, text.verified)
     if not outcome.ok:
         raise typer.Exit(INVALID)
@@ -201,8 +178,7 @@ def generations(index: options.Index, as_json: options.AsJson = False) -> None:
 def rollback(
     index: options.Index,
     generation: Annotated[
-        int | None,
-        typer.Argument(metavar="N", help="A generation; by default the one before the newest."),
+        int | None, argument("N", "A generation; by default the one before the newest.")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

@@ -22,6 +22,24 @@ Function = Callable[..., None]
 REPEATED = ("level",)  # flags that may be given several times
 
 
+def argument(value: str, text: str) -> Any:
+    """Declare an argument: the placeholder for its value, and its help."""
+    return typer.Argument(metavar=value, help=text)
+
+
+def option(value: str, text: str, *names: str, **more: Any) -> Any:
+    """Declare an option: the placeholder for its value, its help, and limits such as `min`.
+
+    It is named like its parameter, unless it has `names`.
+    """
+    return typer.Option(*names, metavar=value, help=text, **more)
+
+
+def flag(name: str, text: str, *names: str) -> Any:
+    """Declare an option without a value: its name, its help, and further names."""
+    return typer.Option(name, *names, help=text)
+
+
 def checked_index(index: str) -> str:
     """Return the address of an index; raise IndexNotFoundError if it does not exist."""
     from hierindex.store.connection import Connection
@@ -32,25 +50,23 @@ def checked_index(index: str) -> str:
 
 INDEX = "Folder of the index, or its URI in an object store."
 Index = Annotated[  # checked before slow imports
-    str, typer.Option("--index", metavar="DIR", help=INDEX, callback=checked_index)
+    str, option("DIR", INDEX, callback=checked_index)
 ]
-NewIndex = Annotated[str, typer.Option("--index", metavar="DIR", help=INDEX)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
+NewIndex = Annotated[str, option("DIR", INDEX)]
+AsJson = Annotated[bool, flag("--json", "Print only a JSON object.")]
 Purge = Annotated[
-    bool, typer.Option("--purge", help="Also remove old generations, which hold the replaced text.")
+    bool, flag("--purge", "Also remove old generations, which hold the replaced text.")
 ]
 Verbose = Annotated[
     bool,
-    typer.Option(
-        "--verbose", "-v", help="Also print what was searched and why, and the nodes found."
-    ),
+    flag("--verbose", "Also print what was searched and why, and the nodes found.", "-v"),
 ]
-Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
+Question = Annotated[str, argument("QUESTION", "A question or a topic.")]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="KEY=VALUE",
-        help="Metadata filter; also !=, <, <=, >, >=, ~ (contains). May be repeated; all must "
+    option(
+        "KEY=VALUE",
+        "Metadata filter; also !=, <, <=, >, >=, ~ (contains). May be repeated; all must "
         "match. A summary matches if all chunks under it do. None by default.",
     ),
 ]
@@ -97,6 +113,6 @@ def _flag(title: str, name: str, kind: Any, said: Help) -> Parameter:
     A flag accepts any text, because `load_settings` parses values and reports invalid ones.
     """
     taken: Any = bool if kind is bool else list[str] if name in REPEATED else str
-    option = typer.Option(help=said.text, metavar=said.value or None, rich_help_panel=title)
-    annotation = Annotated[taken | None, option]
+    given = typer.Option(help=said.text, metavar=said.value or None, rich_help_panel=title)
+    annotation = Annotated[taken | None, given]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

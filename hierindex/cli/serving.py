@@ -4,59 +4,50 @@ import re
 import signal
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated
 
 import hierindex
 from hierindex.cli import options
 from hierindex.cli.asking import answering_llm
+from hierindex.cli.options import flag, option
 from hierindex.cli.output import print_note, until_stopped
 from hierindex.errors import InputError, extra, without_password
-from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
+from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT, Settings
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.settings import Settings
 
 ANSWERING = "llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
 """Settings of the servers that answer questions."""
+PORT = "Port; by default {}, or a free one if that is taken."
 NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
 Indexes = Annotated[
     list[str],
-    typer.Option(
-        "--index",
-        metavar="[NAME=]DIR",
-        help="Folder of the index, or its URI in an object store. To serve several, repeat it with "
+    option(
+        "[NAME=]DIR",
+        "Folder of the index, or its URI in an object store. To serve several, repeat it with "
         "a name for each; requests then name one.",
     ),
 ]
 Host = Annotated[
     str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Address to listen on. By default, every user of this machine can connect. If other "
+    option(
+        "ADDRESS",
+        "Address to listen on. By default, every user of this machine can connect. If other "
         "machines can reach the address, clients need the printed token.",
     ),
 ]
 
 
-def _port(default: int) -> Any:
-    text = f"Port; by default {default}, or a free one if that is taken."
-    return typer.Option(metavar="N", help=text)
-
-
 @options.with_settings(ANSWERING)
 def explore(
     index: options.Index,
-    port: Annotated[int | None, _port(EXPLORER_PORT)] = None,
+    port: Annotated[int | None, option("N", PORT.format(EXPLORER_PORT))] = None,
     host: Host = HOST,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
-    ] = True,
+    browser: Annotated[bool, flag("--browser/--no-browser", "Open the page in a browser.")] = True,
     *,
-    settings: "Settings",
+    settings: Settings,
 ) -> None:
     """Serve a web page for browsing, searching and querying the index, until Ctrl-C.
 
@@ -77,10 +68,10 @@ def explore(
 @options.with_settings(ANSWERING)
 def serve(
     index: Indexes,
-    port: Annotated[int | None, _port(QUESTIONS_PORT)] = None,
+    port: Annotated[int | None, option("N", PORT.format(QUESTIONS_PORT))] = None,
     host: Host = HOST,
     *,
-    settings: "Settings",
+    settings: Settings,
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
@@ -105,14 +96,9 @@ def mcp(
     index: Indexes,
     http: Annotated[
         bool,
-        typer.Option(
-            "--http",
-            help="Serve over HTTP, until Ctrl-C. Every user of this machine can connect.",
-        ),
+        flag("--http", "Serve over HTTP, until Ctrl-C. Every user of this machine can connect."),
     ] = False,
-    port: Annotated[
-        int | None, typer.Option(metavar="N", help=f"With --http: port; by default {MCP_PORT}.")
-    ] = None,
+    port: Annotated[int | None, option("N", f"With --http: port; by default {MCP_PORT}.")] = None,
 ) -> None:
     """Serve indexes to agents by the Model Context Protocol (MCP).
 
@@ -140,7 +126,7 @@ def mcp(
         running.wait()
 
 
-def _llm_of(settings: "Settings") -> "LLM | None":
+def _llm_of(settings: Settings) -> "LLM | None":
     """Return the language model of the settings, and print that it writes the answers."""
     llm = answering_llm(settings)
     if llm is not None:

@@ -30,29 +30,33 @@ BELOW = f"\n{'':10}"  # of the sources of a node
 
 
 def built(report: dict[str, Any]) -> str:
-    """Format the report of a build, an update or a deletion."""
-    generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
-    if report["statistics"]:
-        lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
-        lines += ["Rebuilt nodes:"] * bool(report["unchanged"])
-        lines.append(_levels(report["statistics"]))
-    else:
+    """Format the report of a build, an update or a deletion, or of a dry run of one."""
+    is_dry, usage = report["dry_run"], {**report["usage"]}
+    number, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
+    if is_dry:
+        usage["completion_tokens (maximum)"] = usage.pop("completion_tokens")
+    if not report["statistics"]:
         n = counted(report["unchanged"], "document")
-        lines = [f"Nothing has changed: {n}, generation {generation}, {seconds}."]
-    if any(report["usage"].values()):
-        lines.append(_usage(report["usage"]))
-    lines += filter(None, [grounding_text(report["grounding"])])
-    return "\n".join([*lines, *_skipped(report["skipped"])])
+        what = "would change" if is_dry else "has changed"
+        lines = [f"Nothing {what}: {n}, generation {number}, {seconds}."]
+    else:
+        changes = _changes(report)
+        head = f"Generation {number}: {changes}, {seconds}."
+        lines = [f"Dry run, the index is unchanged: {changes}." if is_dry else head]
+        lines += _names(report)
+        if report["unchanged"]:
+            lines.append("Nodes to rebuild:" if is_dry else "Rebuilt nodes:")
+        lines.append(_levels(report["statistics"]))
+    if is_dry:
+        tokens = counted(report["embedded_tokens"], "token")
+        lines.append(f"{counted(report['embedded_chunks'], 'chunk')} of {tokens} to embed")
+    lines += filter(None, [_usage(usage), grounding_text(report["grounding"])])
+    return "\n".join([*lines, *_skipped(report["skipped"]), *_not_read(report["files"])])
 
 
 def built_from_files(report: dict[str, Any]) -> str:
     """Format the report of a build of files, and a table of the files."""
-    return f"{built({**report, 'skipped': []})}\n\n{_files_read(report)}"
-
-
-def revised(report: dict[str, Any]) -> str:
-    """Format the report of an update or a deletion."""
-    return "\n".join([built(report), *_not_read(report["files"])])
+    return f"{built({**report, 'skipped': [], 'files': []})}\n\n{_files_read(report)}"
 
 
 def updated(report: dict[str, Any]) -> str:
@@ -132,25 +136,6 @@ def _changed(names: Mapping[str, Sequence[Any]]) -> list[str]:
         for outcome, those in names.items()
         if those
     ]
-
-
-def estimated(estimate: dict[str, Any]) -> str:
-    """Format the estimated cost of a build, an update or a deletion."""
-    skipped = _skipped(estimate["skipped"])
-    changes = "\n".join([f"{_changes(estimate)}.", *_names(estimate), *skipped])
-    if not estimate["statistics"]:
-        return f"Nothing would change: {changes}"
-    usage = {**estimate["usage"]}
-    usage["completion_tokens (maximum)"] = usage.pop("completion_tokens")
-    n_tokens = counted(estimate["embedded_tokens"], "token")
-    caption = "Nodes to rebuild:\n" if estimate["unchanged"] else ""
-    lines = [
-        f"Dry run, the index is unchanged: {changes}\n",
-        f"{caption}{_levels(estimate['statistics'])}\n",
-        f"{counted(estimate['embedded_chunks'], 'chunk')} of {n_tokens} to embed",
-        _usage(usage),
-    ]
-    return "\n".join(filter(None, lines))
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False, streamed: bool = False) -> str:

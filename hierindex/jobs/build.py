@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import FormatError, InputError, SourceError
-from hierindex.jobs.job import Engine, Job, PartGrower, in_this_process
-from hierindex.jobs.report import BuildReport, reported
+from hierindex.jobs.job import BuildReport, Engine, Job, PartGrower, in_this_process, reported
 from hierindex.jobs.revision import (
     Documents,
     ReadFiles,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from hierindex.errors import InputError, without_password
 from hierindex.models.adapters import LLMLike, as_llm
-from hierindex.models.embedder import APART, EmbedLike, identity, is_same_name, must_agree
+from hierindex.models.embedder import APART, EmbedLike, check_same_model, identity
 from hierindex.node import Maker
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
 from hierindex.tree.hierarchy import (
@@ -112,23 +112,17 @@ def check_hierarchy(
 
     With `may_differ`, only the embedding model has to be the same.
     """
-    given = settings_of(hierarchy, None, None)
-    for key in ("embed_model", "embed_settings") if may_differ else [*given]:
+    model = hierarchy.embedder.embed_model
+    check_same_model(model, settings["embed_model"], settings.get("embed_settings") or "")
+    given = {} if may_differ else settings_of(hierarchy, None, None)
+    for key in [key for key in given if key not in ("embed_model", *BESIDE)]:
         was, now = settings.get(key), given[key]
-        unknown = key not in settings or not was or (key == "summarizer" and "name" in was)
-        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size", "llm")):
+        is_known = was and not (key == "summarizer" and "name" in was)
+        if is_known and was != now:
             raise InputError(
                 f"The index was built with {key}={was!r}, the hierarchy has {now!r}; leave it out, "
                 "or build the index again."
             )
-
-
-def _are_alike(key: str, was: Any, now: Any) -> bool:
-    if key == "embed_model" and was:
-        return is_same_name(was, now)
-    if key == "embed_settings":
-        return must_agree(was) == must_agree(now)
-    return bool(was == now)
 
 
 def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> None:

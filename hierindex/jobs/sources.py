@@ -122,7 +122,7 @@ class Scope:
         SourceError
             If a source cannot be read, or two files have the same document id.
         """
-        for root in self.roots.values():
+        for root in self.roots.values() if held else ():
             if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
                 raise SourceError(f"The folder {str(root)!r} cannot be read.")
         found = files_of(self.roots.values())
@@ -165,24 +165,11 @@ def built(
     sources: Sequence[Source], before: Documents, was: Remembered, read: ReadFiles
 ) -> Revision:
     """Return the revision that reads all documents of the sources and keeps none."""
-    paths, given, blank = _separated(sources)
-    files = files_of(paths)
-    documents, skipped = read(files)
-    others = [*map(ReadDocument.of, given)]
-    skipped += blank
-    if not documents and not others:
-        raise nothing_to_index(paths, skipped)
-    _check_ids([*documents, *others])
-    names = list(dict.fromkeys(map(source_name, paths)))
-    return Revision(
-        before=before,
-        after=in_order(_origins(documents, files) | _origins(others, {}), names),
-        read=[*documents, *others],
-        skipped=skipped,
-        was=was,
-        remembered=Remembered(sources=names),
-        anew=True,
-    )
+    names = Counter(source_name(each) for each in sources if not isinstance(each, Document))
+    for name in (name for name, n in names.items() if n > 1):
+        raise SourceError(f"The source {name!r} is named twice; its documents have the same ids.")
+    first = updated(sources, {}, Remembered(), read)
+    return replace(first, before=before, was=was, anew=True)
 
 
 def updated(

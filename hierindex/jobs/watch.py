@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hierindex.errors import HierindexError, InputError, LimitError, SourceError
 from hierindex.jobs.build import UpdateOptions, settings_held
-from hierindex.jobs.report import BuildReport
+from hierindex.jobs.job import BuildReport
 from hierindex.jobs.revision import Remembered
 from hierindex.jobs.sources import Source, checked
 from hierindex.read.files import is_hidden

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from threading import Condition, Semaphore
@@ -142,6 +142,7 @@ def shaping(llm: LLM) -> dict[str, Any]:
     return {key: value for key, value in described.items() if value is not None}
 
 
+@dataclass
 class TokenLimit:
     """A token budget that threads share.
 
@@ -157,13 +158,12 @@ class TokenLimit:
         Maximum number of tokens in an answer.
     """
 
-    def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:
-        self._most = most
-        self._spent = spent
-        self._completion_tokens = completion_tokens
-        self._ratio = 1.0  # largest ratio of the service's count of prompt tokens to ours
-        self._reserved = 0
-        self._settled = Condition()
+    most: int
+    spent: int = 0
+    completion_tokens: int = 0
+    _ratio: float = 1.0  # largest ratio of the service's count of prompt tokens to ours
+    _reserved: int = 0
+    _settled: Condition = field(default_factory=Condition)
 
     def reserve(self, prompt: str) -> Note:
         """Reserve the maximum cost of a request; return a function that settles it by its call.
@@ -174,7 +174,7 @@ class TokenLimit:
             If the tokens are not available even after all requests in flight have ended.
         """
         counted = len(get_tokenizer()(prompt)) or 1
-        at_most = int(counted * self._ratio) + 1 + self._completion_tokens
+        at_most = int(counted * self._ratio) + 1 + self.completion_tokens
 
         def is_decided() -> bool:
             return self._holds(at_most) or not self._reserved
@@ -183,7 +183,7 @@ class TokenLimit:
             cost = call.prompt_tokens + call.completion_tokens
             with self._settled:
                 self._reserved -= at_most
-                self._spent += at_most if call.fault == TIMED_OUT else cost
+                self.spent += at_most if call.fault == TIMED_OUT else cost
                 self._ratio = max(self._ratio, call.prompt_tokens / counted)
                 self._settled.notify_all()
 
@@ -191,14 +191,14 @@ class TokenLimit:
             wait_until(partial(self._settled.wait_for, is_decided))
             if not self._holds(at_most):
                 raise LimitError(
-                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
+                    f"{self.spent:,} of the {self.most:,} tokens of the budget are spent and the "
                     f"next request may take {at_most:,}"
                 )
             self._reserved += at_most
         return settle
 
     def _holds(self, n_tokens: int) -> bool:
-        return self._spent + self._reserved + n_tokens <= self._most
+        return self.spent + self._reserved + n_tokens <= self.most
 
 
 @dataclass(eq=False)

@@ -59,6 +59,8 @@ class Endpoint(BaseModel):
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
+    llm: ClassVar["LLM | None"] = None
+    """The language model that writes the answer, if any."""
 
     @classmethod
     def parsed(cls, query: "QueryParams", body: bytes) -> Self:

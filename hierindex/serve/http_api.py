@@ -43,8 +43,6 @@ with extra("serve", "The server needs"):
     from hierindex.serve.server import Server
 
 if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
-
     from hierindex.models.adapters import LLMLike
 
 Tokens = Annotated[Count, Le(100_000)]
@@ -146,7 +144,6 @@ class Query(Retrieve):  # type: ignore[misc]
     """An answer with its sources."""
 
     reply: ClassVar[Any] = Answer
-    llm: ClassVar["LLM | None"] = None
     response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*QUOTING, None]})
     min_score: Score = AnswerSettings.min_score
 

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import wait
+from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Self
 from urllib.parse import parse_qs
@@ -38,6 +39,7 @@ MOST_AT_ONCE = 100  # connections and requests; further requests get the status 
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 
+@dataclass(frozen=True)
 class Guard:
     """An ASGI middleware that refuses requests from pages of other sites.
 
@@ -55,12 +57,9 @@ class Guard:
         cookie is set by opening the page's address with the token.
     """
 
-    def __init__(
-        self, app: ASGIApp, hosts: Collection[str] | None = None, token: str | None = None
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._token = token
+    app: ASGIApp
+    hosts: Collection[str] | None = None
+    token: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it with a sentence and status 403, or 401 for a token."""
@@ -73,14 +72,14 @@ class Guard:
             await send(message)
 
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            answer = self._other_answer(scope, Headers(scope=scope)) or self._app
+            answer = self._other_answer(scope, Headers(scope=scope)) or self.app
             await answer(scope, receive, with_headers)
 
     def _other_answer(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "").lower()
-        if self._hosts is not None and host not in self._hosts:
+        if self.hosts is not None and host not in self.hosts:
             return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
@@ -92,15 +91,15 @@ class Guard:
         cookies = cookie_parser(headers.get("cookie", ""))
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
         given = (bearer, cookies.get(cookie, ""))
-        if self._token is None or any(_same(each, self._token) for each in given):
+        if self.token is None or any(_same(each, self.token) for each in given):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
+        if scope["path"] != "/" or not _same(query.get("token", [""])[0], self.token):
             said = "open the address that was printed, or send the header 'Authorization: Bearer"
             asked = {"WWW-Authenticate": "Bearer"}
             return JSONResponse({"error": f"A token is needed: {said} TOKEN'."}, 401, asked)
         welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
-        welcome.set_cookie(cookie, self._token, httponly=True, samesite="lax")
+        welcome.set_cookie(cookie, self.token, httponly=True, samesite="lax")
         return welcome
 
 

@@ -71,7 +71,7 @@ def test_the_package_is_run_as_the_command() -> None:
 @pytest.mark.parametrize("closed", ["1", "2"])
 @pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])
 def test_a_closed_stream_changes_no_status(line, status, closed) -> None:
-    command = f'"{sys.executable}" -m hierindex.cli.app {line} {closed}>&-'
+    command = f'"{sys.executable}" -m hierindex {line} {closed}>&-'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
     assert done.returncode == status
     assert "Traceback" not in done.stderr

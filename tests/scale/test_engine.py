@@ -203,7 +203,7 @@ def test_a_language_model_is_asked_within_its_limits(cluster, folder, tmp_path, 
 
 
 def build_by_command(folder, uri, server, *options):
-    command = [sys.executable, "-m", "hierindex.cli.app", "build", str(folder), "--json"]
+    command = [sys.executable, "-m", "hierindex", "build", str(folder), "--json"]
     given = {
         "--index": uri,
         "--chunk-size": CHUNK,

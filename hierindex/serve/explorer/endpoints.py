@@ -4,7 +4,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -27,9 +27,6 @@ from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
 from hierindex.text.display import displayed, marks_of
 from hierindex.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
 
 BEGINNING = 300  # characters of a text
 MAX_ENTRIES = 1000  # entries of a list
@@ -290,7 +287,6 @@ class Map(Endpoint):
 class Ask(Endpoint):
     """A question; missing options have the defaults of `hierindex query`."""
 
-    llm: ClassVar["LLM | None"] = None
     q: str
     level: list[str] = Field(default=[])
     where: list[str] = Field(default=[])

@@ -28,7 +28,7 @@ from hierindex.serve.endpoint import Endpoint, sentence_on
 from hierindex.serve.mcp.replies import Reply, text_of
 from hierindex.serve.mcp.tools import TOOLS
 from hierindex.threads import in_daemon_thread, started
-from hierindex.unsafe import readable, visible
+from hierindex.unsafe import beginning, readable, visible
 
 INSTRUCTIONS = """\
 This server reads an index of documents: a tree whose level 0 are chunks of them and whose upper \
@@ -78,9 +78,8 @@ def server_of(indexes: Mapping[str, HierarchicalIndex]) -> Server[Any]:
             return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
         except Exception as error:  # noqa: BLE001  # an error is a result
             known = InputError.of_field(error) if isinstance(error, ValidationError) else error
-            said = visible(sentence_on(known))
-            short = said if len(said) <= LONGEST_SENTENCE else f"{said[:LONGEST_SENTENCE]}..."
-            return CallToolResult(content=[TextContent(type="text", text=short)], is_error=True)
+            said = beginning(visible(sentence_on(known)), LONGEST_SENTENCE)
+            return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
 
     async def list_tools(
         context: ServerRequestContext[Any], asked: PaginatedRequestParams | None

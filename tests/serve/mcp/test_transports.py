@@ -125,7 +125,7 @@ def test_a_page_of_another_site_is_refused(own) -> None:
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
 def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None:
-    command = [sys.executable, "-m", "hierindex.cli.app", "mcp", "--index", own.store.uri]
+    command = [sys.executable, "-m", "hierindex", "mcp", "--index", own.store.uri]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=ENVIRONMENT, **pipes) as process:
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
