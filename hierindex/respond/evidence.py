@@ -61,9 +61,9 @@ class QuestionWords:
 
     `words` are the words with content, without question words. `numbers` and `names` are among
     them. A name is a capitalised word within a sentence (except in German), a quoted word, a word
-    in another script, or a word that looks like code. `parts` are the numbers of parts of a text,
-    as in "clause 3". `is_lookup` is true if there are no other
-    words, as in "Jack Ruby" or "chapter-3.md". `language` is "" if unknown.
+    in another script, one that looks like code, or one with digits. `parts` are the numbers of
+    parts of a text, as in "clause 3". `is_lookup` is true if there are no other words, as in "Jack
+    Ruby" or "chapter-3.md". `language` is "" if unknown.
     """
 
     words: frozenset[str]
@@ -110,7 +110,8 @@ class QuestionWords:
         def stems(group: Collection[str]) -> frozenset[str]:
             return frozenset(map(folded, map(stemmer.stemWord, group)))
 
-        names = names.intersection(words) - numbers
+        products = {word for word in numbers if word[0].isalpha()}  # as "bzip2" and "sha256"
+        names = names.intersection(words) - numbers | products
         known = known_language(question)
         stemmed = stems(words), stems(numbers), stems(names), stems(parts)
         return cls(*stemmed, is_lookup, known, stemmer)
