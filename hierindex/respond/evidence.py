@@ -43,8 +43,8 @@ NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all 
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
     r"(?<![\w-])--?[^\W\d][\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
 )
-ASKING = re.compile(  # what texts seldom say: commands, and what their parts are called
-    r"^\W*(?:please\s+)?(?:describe|explain|summari[sz]e)\b"
+ASKING = re.compile(  # what texts seldom say: commands, what their parts are called, and "'s"
+    r"^\W*(?:please\s+)?(?:describe|explain|summari[sz]e)\b|(?<=\w)['\u2019]s\b"
     rf"|{PART.pattern}|(?:(?<=\.\d)|(?<=\.\d\d))\s+(?:says?|states?|means?)\b",
     re.IGNORECASE,
 )

@@ -72,11 +72,11 @@ FOREIGN = 0.1  # weight of words in another language than the question
 FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 ARTICLE = "(?:an?|the|another|one|eine?|der|die|das|una?|el|la)"
-IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) "
-EXPLAINED = re.compile(  # what a text begins with and explains: options, a number, or a term
-    r"[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)+)(?=\.?\s)"
-    rf"|\W*(?:{ARTICLE} )?(?P<term>\w[^:\n]{{,80}}?)(?::\s|{IS}{ARTICLE} )",
-    re.IGNORECASE,
+IS = r"(?:,[^.!?]{,80},|\s?\([^)]{,80}\))?\s(?:is|are|ist|sind|es|son) (?:yet )?"
+EXPLAINED = re.compile(  # what a line begins with and explains: options, a number, or a term
+    r"^(?:[*+-]?\s*`?(?P<options>-[\w-][^:\n]{,80})(?=:\s)|(?P<number>\d+(?:\.\d+)+)(?=\.?\s)"
+    rf"|\W*(?:{ARTICLE} )?(?P<term>\w[^:\n]{{,80}}?)(?::\s|{IS}{ARTICLE} ))",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -195,9 +195,9 @@ def _words(asked: QuestionWords, units: Sequence[Unit], titles: Sequence[Set[str
 def _explains(text: str, asked: QuestionWords) -> bool:
     """Return whether a text explains what a question names.
 
-    It begins with an option in the question or the number of a part, or with all of its words
-    before a colon or in a definition; or it emphasises at least half of the question's words, and
-    no others.
+    One of its lines begins with an option in the question or the number of a part, or with all of
+    its words before a colon or in a definition; or it emphasises at least half of the question's
+    words, and no others.
 
     >>> asked = QuestionWords.of("What does curl -k do?")
     >>> _explains("-k, --insecure: Go on.", asked), _explains("- Berlin -k: closed", asked)
@@ -208,7 +208,7 @@ def _explains(text: str, asked: QuestionWords) -> bool:
     >>> _explains("A _trait object_ points to both.", asked)
     True
     """
-    if found := EXPLAINED.match(text):
+    for found in EXPLAINED.finditer(text):
         options, number, term = (asked.stems(part or "") for part in found.groups())
         if options & asked.names or number & asked.parts or term == asked.words:
             return True

@@ -62,6 +62,10 @@ N_BEST = 5  # nodes whose documents may be meant
 WROTE = re.compile(
     r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
 )
+WHAT_IS = re.compile(  # something of one or two words
+    r"\W*(?:what(?: is|['\u2019]s)|was ist|qu\u00e9 es) (?:(?:an?|the|eine?|una?) )?\S+(?: \S+)?$",
+    re.IGNORECASE,
+)
 Quotes = Sequence[Quote]
 
 
@@ -346,11 +350,12 @@ def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
 
 
 def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
-    """Return the first chunks of the best documents if a question asks who wrote something.
+    """Return the first chunks of the best documents if a question asks who wrote or what is X.
 
     They get the score of the best node.
     """
-    if not WROTE.search(search.question) or not found:
+    question = search.question
+    if not found or not (WROTE.search(question) or WHAT_IS.match(question)):
         return []
     documents = dict.fromkeys(each for node, _ in found[:N_BEST] for each in node.documents)
     where = search.snapshot.of_each_document & of_documents(documents)

@@ -163,7 +163,7 @@ def quoted_blocks(text: str, quote: Quote) -> Iterator[Block]:
             at = to if block.kind == "heading" else at + len(line) + 1
         if at < to:
             yield Block(at, to, kind if kind and block.kind in BELOW else block.kind)
-        is_first = False
+            is_first = False
 
 
 def _words(title: str) -> str:

@@ -406,3 +406,19 @@ def test_the_subject_of_a_question_comes_before_what_is_said_of_others(servers):
 def test_a_heading_answers_less_than_a_sentence(servers):
     best = first(servers, "What is dpkg?").best
     assert best == "dpkg is the base command for handling packages on the system."
+
+
+KESTREL = (
+    "# Kestrel\n\nkestrel [options] FILE\nKestrel is yet another tool that checks mails.\n\n"
+    + "".join(
+        f"## Part {i}\n\nRun kestrel again. If kestrel stops, kestrel tells why kestrel stops and "
+        f"what kestrel has read, in file {i}. {FILLER}\n\n"
+        for i in range(40)
+    )
+)
+
+
+@pytest.mark.parametrize("question", ["What is Kestrel?", "What's kestrel?", "what is a kestrel"])
+def test_what_is_defined_at_the_beginning_of_a_document_is_found(tmp_path, question):
+    index = HierarchicalIndex.build(documents_of({"kestrel.md": KESTREL}), tmp_path)
+    assert "is yet another tool that checks mails." in first(index, question).text

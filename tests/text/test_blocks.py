@@ -105,6 +105,16 @@ def test_sections_tell_what_stands_below_them(tmp_path: Path) -> None:
     assert "The rope walk" in found[3][0]
 
 
+def test_titles_without_text_of_their_own_are_headings(tmp_path: Path) -> None:
+    page = "<h1>Ropes</h1><h2>1 Aims of all</h2><h3>1.1 Hemp</h3><p>It is older than wire.</p>"
+    (tmp_path / "ropes.html").write_text(page)
+    documents, _ = read_documents(tmp_path)
+    (chunk,) = chunks_of(documents, sentence_splitter())
+    found = [(chunk.text[block.start : block.end], block.kind) for block in blocks_of(chunk)]
+    headings = [(title, "heading") for title in ("Ropes", "1 Aims of all", "1.1 Hemp")]
+    assert found == [*headings, ("It is older than wire.", "paragraph")]
+
+
 def test_the_title_of_a_section_is_a_heading_without_marks(tmp_path: Path) -> None:
     below = "The rope was wet, and so it was heavy.\n" * 12
     (tmp_path / "ropes.txt").write_text("\n".join(f"{i}. Part\n\n{below}" for i in (1, 2, 3)))
