@@ -70,6 +70,7 @@ class HierarchicalIndex:
         last_build: "BuildReport | None" = None,
     ) -> None:
         self.table: Table = store if isinstance(store, Table) else store.table
+        self._store = None if isinstance(store, Table) else store
         self.last_build = last_build
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
 
@@ -193,7 +194,7 @@ class HierarchicalIndex:
     def at(self, snapshot: "Snapshot") -> Self:
         """Return a read-only copy of this index that always reads the given snapshot."""
         index = copy(self)
-        index.table = self.table.at(snapshot)
+        index.table, index._store = self.table.at(snapshot), None
         return index
 
     @property
@@ -201,7 +202,9 @@ class HierarchicalIndex:
         """The LlamaIndex vector store of the tree."""
         from hierindex.store.vector_store import HierarchyStore
 
-        return HierarchyStore.of(self.table)
+        if self._store is None:
+            self._store = HierarchyStore.of(self.table)
+        return self._store
 
     @property
     def embed_model(self) -> "BaseEmbedding":

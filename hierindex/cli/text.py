@@ -47,7 +47,7 @@ def built(report: dict[str, Any]) -> str:
         if report["unchanged"]:
             lines.append("Nodes to rebuild:" if is_dry else "Rebuilt nodes:")
         lines.append(_levels(report["statistics"]))
-    if is_dry:
+    if is_dry and report["statistics"]:
         tokens = counted(report["embedded_tokens"], "token")
         lines.append(f"{counted(report['embedded_chunks'], 'chunk')} of {tokens} to embed")
     lines += filter(None, [_usage(usage), grounding_text(report["grounding"])])

@@ -6,6 +6,7 @@ requests through a `LanguageModel`.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from functools import cached_property, partial, partialmethod
 from inspect import ismethod
 from math import inf
@@ -273,7 +274,7 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     calls : Calls, optional
         An additional record of its calls.
     concurrency : int, optional
-        Maximum requests in flight, unless the limits are shared; 4 by default.
+        Maximum requests in flight; 4 by default.
 
     Returns
     -------
@@ -288,6 +289,8 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
         model, records = llm.language_model, (*llm.records, *records)
     else:
         model = LanguageModel(without_retries(llm), concurrency or CONCURRENCY, _timeout(llm))
+    if concurrency not in (None, model.concurrency):
+        model = replace(model, concurrency=concurrency)
     own = {name: getattr(llm, name) for name in LLM.model_fields}
     return ServedLLM(**own, language_model=model, records=records)
 

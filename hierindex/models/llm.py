@@ -142,7 +142,7 @@ def shaping(llm: LLM) -> dict[str, Any]:
     return {key: value for key, value in described.items() if value is not None}
 
 
-@dataclass
+@dataclass(eq=False)
 class TokenLimit:
     """A token budget that threads share.
 
@@ -161,9 +161,9 @@ class TokenLimit:
     most: int
     spent: int = 0
     completion_tokens: int = 0
-    _ratio: float = 1.0  # largest ratio of the service's count of prompt tokens to ours
-    _reserved: int = 0
-    _settled: Condition = field(default_factory=Condition)
+    _ratio: float = field(default=1.0, init=False)  # largest, of the service's count to ours
+    _reserved: int = field(default=0, init=False)
+    _settled: Condition = field(default_factory=Condition, init=False)
 
     def reserve(self, prompt: str) -> Note:
         """Reserve the maximum cost of a request; return a function that settles it by its call.

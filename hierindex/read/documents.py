@@ -389,8 +389,12 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: str) -> D
     metadata = {**read, **named, **more}
     if headings:
         first, *others = headings
-        is_alone = all(heading.level > first.level for heading in others)
-        is_title = suffix not in NAMED and (is_alone or not text[: first.start].strip())
+        is_one_of_several = (
+            suffix == ".txt"
+            and text[: first.start].strip()
+            and any(heading.level <= first.level for heading in others)
+        )
+        is_title = suffix not in NAMED and not is_one_of_several
         metadata.setdefault(TITLE, first.title if is_title else named[FILE_NAME])
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)

@@ -30,6 +30,10 @@ NUMBERED = re.compile(  # alone between blank lines
 FEWEST = 3  # headings
 MAX_SHARE = 0.1  # of the lines that are not blank
 WORDS = 12  # of a heading
+UNDERLINED = re.compile(
+    r"(?:\A|(?<=\n\n))(?P<title>\S.*)\n(?P<rule>(?P<mark>[=~-])(?P=mark)+)[ \t]*$", re.MULTILINE
+)
+SLACK = 2  # marks more or fewer than the title's characters
 TITLED = re.compile(  # a title between two rules, or above one, each a line of one punctuation mark
     r"^(?:(?P<over>([!-/:-@\[-`{-~])\2*)[ \t]*\n[ \t]*)?(?P<title>\S.*)\n"
     r"(?P<under>(?P<mark>[!-/:-@\[-`{-~])(?P=mark)*)[ \t]*$",
@@ -40,7 +44,6 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
     r"(?:(?:[ \t]*\n)*[ \t]+\S.*(?:\n|\Z))*",
     re.MULTILINE,
 )
-SLACK = 2  # marks more or fewer than the title's characters
 SHORT = 4  # marks, which must be as many as the title's characters
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
@@ -87,10 +90,32 @@ def read_unnamed(file: BinaryIO) -> Reading:
 
 
 def read_plain(file: BinaryIO) -> Reading:
-    """Return the text of a file and its headings."""
+    """Return the text of a file and its headings: underlined lines, and numbered ones below."""
     text, metadata, headings = read_unnamed(file)
-    underlined = list(rst_headings(text, exactly=True))
-    return Reading(text, metadata, headings or underlined or plain_headings(text))
+    if not headings:
+        by_start = {heading.start: heading for heading in underlined_headings(text)}
+        for heading in plain_headings(text):
+            below = heading._replace(level=heading.level + bool(by_start))
+            by_start.setdefault(heading.start, below)
+        headings = [by_start[start] for start in sorted(by_start)]
+    return Reading(text, metadata, headings)
+
+
+def underlined_headings(text: str) -> Iterator[Heading]:
+    r"""Yield the lines of plain text, each after a blank one, with a rule of their length below.
+
+    The rule may differ by two characters. A mark's level is its order of appearance.
+
+    >>> found = underlined_headings("ONE\n===\n\nText.\n\nTwo\n----\n\n12\n--\n")
+    >>> [(heading.level, heading.title, heading.start) for heading in found]
+    [(1, 'ONE', 0), (2, 'Two', 16)]
+    """
+    levels = dict[str, int]()
+    for found in UNDERLINED.finditer(text):
+        title = found["title"].rstrip()
+        if abs(len(title) - len(found["rule"])) <= SLACK and any(map(str.isalpha, title)):
+            level = levels.setdefault(found["mark"], len(levels) + 1)
+            yield Heading(level, " ".join(title.split())[:MAX_TITLE], found.start())
 
 
 def plain_headings(text: str) -> Sequence[Heading]:
@@ -139,10 +164,8 @@ def read_rst(file: BinaryIO) -> Reading:
     return reading.leaving_out({"comment": n_comments})
 
 
-def rst_headings(text: str, *, exactly: bool = False) -> Iterator[Heading]:
+def rst_headings(text: str) -> Iterator[Heading]:
     r"""Yield the underlined titles; a style's level is its order of appearance.
-
-    If `exactly`, as in plain text, only those whose rule is as long, within two characters.
 
     >>> found = rst_headings("One\n===\n\nText.\n\nTwo\n---\n")
     >>> [(heading.level, heading.title, heading.start) for heading in found]
@@ -160,7 +183,6 @@ def rst_headings(text: str, *, exactly: bool = False) -> Iterator[Heading]:
         line = text[text.rfind("\n", 0, start - 1) + 1 : start]  # before it
         may_begin = start == end or line[:1] in (" ", "\t", "\n") or line.startswith("..")
         is_long = len(under) >= min(SHORT, len(title)) and over in (None, under)
-        is_long &= not exactly or abs(len(under) - len(title)) <= SLACK
         if may_begin and is_long and any(map(str.isalnum, title)):
             level = styles.setdefault((found["mark"], over is not None), len(styles) + 1)
             shown = displayed(title[: 4 * MAX_TITLE])

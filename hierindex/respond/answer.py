@@ -128,7 +128,7 @@ class Passage:
     lead : str
         Text shown before it, such as the header of a table; not part of the quote.
     best : str
-        The part of `text` that answers best, or "".
+        The part of `text` that answers best, or `lead` if metadata of the document answer, or "".
     title : str
         Title of the document, or else its id.
     citation : Citation
@@ -187,8 +187,7 @@ class Answer:
     missing : list of str
         For extractive answers: words of the question that were not found. These are numbers, names
         and quoted words that are neither in the passages nor in the titles above them, and other
-        important words that no node about the question's subject contains. If the question was
-        refused, only the words that no chunk of the index contains.
+        important words that no node about the question's subject contains.
     unknown : dict of str to list of str
         For extractive and refused answers: file names in the question that match no document and
         occur in no passage, each with the ids of documents with similar names.

@@ -30,9 +30,7 @@ from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import OF_OTHERS, Retrieval, Retrieved
 from hierindex.retrieve.search import WROTE, in_reading_order
 from hierindex.settings import AnswerSettings
-from hierindex.store.filters import CHUNKS
 from hierindex.store.rows import matched_words
-from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import LITERAL, UNSPACED
@@ -304,13 +302,8 @@ class Extractive:
         if asked_of(question).is_for_all:  # the listing answers
             return Extract([], 1.0)
         found = extract(retrieved, self.embedder, self._budget)
-        if found.passages and found.score >= self._min_score:
-            return found
-        missing, snapshot = found.missing, retrieved.snapshot
-        if snapshot is not None and snapshot.exists:  # what other nodes have is not missing
-            scope = snapshot.scope(where=CHUNKS, columns=("id",))
-            missing = tuple(each for each in missing if not matching(scope, each, 1).num_rows)
-        return replace(found, passages=[], refused=True, missing=missing)
+        refused = not found.passages or found.score < self._min_score
+        return replace(found, passages=[], refused=True) if refused else found
 
     def _read_in_order(self, retrieved: Retrieved) -> Extract:
         order = in_reading_order(retrieved.found)

@@ -110,10 +110,7 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
 
 
 def _facts_about(node: Node) -> str:
-    """Return the title of a chunk's document, and the authors and date in a line below it.
-
-    Empty if no author is known.
-    """
+    """Return the author and date of a chunk's document as a record; empty if unknown."""
     if node.level or len(node.documents) != 1:
         return ""
     facts = {
@@ -125,8 +122,9 @@ def _facts_about(node: Node) -> str:
     }
     if facts.keys().isdisjoint(PEOPLE):
         return ""
-    title = facts.pop(TITLE, "")
-    return f"{title}\n{'; '.join(f'{key}: {value}' for key, value in facts.items())}"
+    if "from" in facts and TITLE in facts:
+        facts = {"subject": facts.pop(TITLE), **facts}
+    return "; ".join(f"{key}: {value}" for key, value in facts.items())
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
@@ -233,8 +231,9 @@ def passage_of(
     lead, answers = _lead(units, first), units[best].text
     if units[best].kind == "about":
         answers = lead.strip()
-        headings = (i for i in range(first + 1, last) if units[i].kind == "heading")
-        first = next(headings, first - 1) + 1
+        lead = answers if first == last else lead
+        first += first < last
+        first += first < last and units[first].kind == "heading"
     return quoted(node, units[first], units[last], lead, answers)
 
 
@@ -290,8 +289,7 @@ def _lead(units: Sequence[Unit], first: int) -> str:
     It is a table's header, the sentence that announces a list or a quotation, or a speaker.
     """
     if units[first].kind == "about":
-        _, below, facts = units[first].text.partition("\n")
-        return facts + below  # the title is shown above each passage
+        return f"{units[first].text}\n"
     begins = first  # of the table, the list or the paragraph
     kind, block = units[first].kind, units[first].block
     while begins and follows(units[begins - 1], units[begins]):

@@ -12,7 +12,7 @@ from hierindex.models.embedder import EmbedModel, named_errors, unit_vectors
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
 from hierindex.text.sentences import tokens
-from hierindex.text.words import EVERY_STOP_WORD, STOP_WORDS, known_language, stemmer_of
+from hierindex.text.words import STOP_WORDS, known_language, stemmer_of
 
 ABOUT_THE_WHOLE = (
     "What is this about?",
@@ -42,6 +42,19 @@ ABOUT_THE_WHOLE = (
     "Give the short version.",
     "What are the big ideas?",
     "tl;dr",
+    "Please give a detailed summary.",
+    "Write a short summary of everything.",
+    "What are these notes about?",
+    "What are the main arguments?",
+    "Which areas does this cover?",
+    "What do the e-mails say?",
+    "Give me the highlights.",
+    "Describe this collection.",
+    "Which subjects are dealt with?",
+    "Can I get a rough idea of what is in these files?",
+    "What is the big picture?",
+    "Recap everything.",
+    "Explain all of this simply.",
 )
 """Questions that are similar to no sentence and can be answered from any text."""
 
@@ -56,12 +69,29 @@ ABOUT_A_PART = (
     "Which folder has the logs?",
     "What did they find in the drawer?",
     "How do I list the files of a folder?",
-    "What is a file?",
     "How many items does the collection of the museum have?",
     "Which features and data are used?",
     "Which version is the newest?",
     "What does the word mean?",
     "Who is the author of the book?",
+    "What is the type of a file?",
+    "What is the purpose of the configuration file?",
+    "Which file formats are supported?",
+    "Where are the files stored?",
+    "How long is a document?",
+    "Who wrote it?",
+    "When was the file deleted?",
+    "What is the title of the document?",
+    "What does the table of contents show?",
+    "What is the theme of the party?",
+    "What was the conclusion of the experiment?",
+    "Which topics does the exam cover?",
+    "What is the setting of the story?",
+    "What happens to the boy in the story?",
+    "What is the key to the door?",
+    "What is the purpose of the visit?",
+    "Summarize the discussion about the design.",
+    "What topics are in the debate data?",
 )
 """Questions with words of those about the whole."""
 
@@ -70,14 +100,6 @@ PART = re.compile(  # what parts with numbers are called, as in "clause 3.2"
     re.IGNORECASE,
 )
 WORDS_OF_THE_WHOLE = {
-    "en": f"""
-        / {" ".join(ABOUT_THE_WHOLE).lower()} altogether article author book brief briefly bullet
-        central chapter complete contain content core corpus cover crux deal dealt discuss
-        discussion entire essence essential everything explain find folder general generally
-        high-level important index information insight key lesson line list main major meeting
-        message most nutshell outcome outline paper paragraph part please principal provide quick
-        recap record report result say sentence short shortly story subject sum summarise synopsis
-        text theme thesis three topic transcript treat up word""",
     "de": """
         aussagen behandelt beschrieben besprochen handeln handelt hauptaussage hauptthemen inhalt
         kernaussage kurzfassung lernen punkte schlussfolgerungen steht thema themen worum wovon wozu
@@ -95,14 +117,13 @@ WORDS_OF_THE_WHOLE = {
 }
 """Words of questions about the whole, of which each has one of the first, besides stop words.
 
-all-MiniLM-L6-v2 knows few that are not English. English has none of the first: a question with no
-other words than these may still be about a detail.
+all-MiniLM-L6-v2 knows few of them.
 """
 
 OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo".split())
 """Words that do not occur in such a question."""
 
-THRESHOLD = 0.9  # in `about_the_whole`; chosen on two thirds of the evaluation data
+THRESHOLD = 0.7  # in `about_the_whole`
 
 ANSWERS = KnownPairs(
     """
@@ -178,27 +199,14 @@ def _only_of_the_whole(question: str) -> bool:
     return False
 
 
-def _has_other_words(question: str) -> bool:
-    """Return whether an English question has words that no question about the whole has.
-
-    >>> _has_other_words("What is the main message?"), _has_other_words("Who signed the document?")
-    (False, True)
-    """
-    if known_language(question) not in ("", "en"):
-        return False
-    words = {*tokens(question.lower())} - EVERY_STOP_WORD
-    stems = {*map(stemmer_of("en").stemWord, words)} - _stems_of_the_whole("en")[1]
-    return not all(map(str.isdecimal, stems))
-
-
 def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> bool:
     """Decide whether a question is about the whole index or document.
 
     It is if it consists of `WORDS_OF_THE_WHOLE` and stop words, or if it is similar to a known
-    question about the whole: at least 0.9 on a scale where 0 is the similarity of a question about
+    question about the whole: at least 0.7 on a scale where 0 is the similarity of a question about
     a detail, and 1 that of another question about the whole. It is not if it names a part by its
-    number, if it has other words, if a question of `ABOUT_A_PART` is nearer, or if the model cannot
-    distinguish the two kinds: if their means are closer than their standard deviations.
+    number, if a question of `ABOUT_A_PART` is nearer, or if the model cannot distinguish the two
+    kinds: if their means are closer than their standard deviations.
 
     Parameters
     ----------
@@ -209,7 +217,7 @@ def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) ->
     """
     if _only_of_the_whole(text):
         return True
-    if PART.search(text) or _has_other_words(text):
+    if PART.search(text):
         return False
     question = unit_vectors([embedding])[0].astype(np.float64)
     details, _, beside = known_vectors(model)

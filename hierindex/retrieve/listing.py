@@ -173,8 +173,9 @@ def asked_of(question: str) -> Asked:
     asks = ASKS.search(question)
     rest = WORD.findall(question[asks.end() :]) if asks else []
     names = [*filter(IS_NAME.fullmatch, rest[:3])]
-    kind = kind_of(names[0]) if len(names) == 1 else None
-    words = {word.lower(): word for word in rest if word not in names}
+    of_kind = [*filter(kind_of, rest[:3])] if names else []
+    kind = kind_of(of_kind[0]) if of_kind else None
+    words = {word.lower(): word for word in rest if word not in (*names, *of_kind)}
     if names and words.keys() <= EVERY and (kind or DOCUMENT.fullmatch(names[0])):
         return Asked([], True, True, kind=kind)
     words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
@@ -195,7 +196,7 @@ def _every_document(scope: Scope, noun: str, passing: str) -> Listing:
     titles = {each: title for each, title in titles.items() if title != name_of(each)}
     named = [f"- {titles[each]} ({each})" if each in titles else f"- {each}" for each in shown]
     named += [f"- and {more:,} more"] if (more := len(documents) - len(shown)) else []
-    ends = ":" if named else "."
+    ends = ":" if named else " by file name."
     text = "\n".join([f"{counted(len(documents), noun)}{passing}{ends}", *named])
     return Listing(text, [], [], rows.num_rows, dict(documents))
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from hierindex.core.identity import name_of, wholes
-from hierindex.node import TITLE
+from hierindex.node import FILE_NAME, TITLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.filters import WHOLE, of_documents
 from hierindex.store.rows import names_in
@@ -21,8 +21,9 @@ MOST_SIMILAR = 3  # documents whose names are similar to one
 LONGEST = 20  # words of a name
 INSTEAD = "it"  # "this document" makes any question one about the whole
 NAMES = (  # nouns that name any document
-    r"(?:articles?|books?|chapters?|documents?|(?:e-?)?mails?|files?|letters?|meetings?|messages?"
-    r"|notes?|pages?|papers?|passages?|pdfs?|presentations?|reports?|spreadsheets?|texts?"
+    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|mails|meetings?|messages?"
+    r"|notes?|pages?|papers?|passages?|pdfs|presentations|reports?|slides|spreadsheets|texts?"
+    r"|workbooks"
     r"|artikeln?|berichten?|briefen?|datei(?:en)?|dokumente?n?|kapiteln?|nachricht(?:en)?"
     r"|notiz(?:en)?|seiten?|stellen?|texten?"
     r"|archivos?|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
@@ -30,8 +31,8 @@ NAMES = (  # nouns that name any document
 KINDS = {  # of files: the nouns for them, and how their names end
     "e-mail": (r"(?:e-?)?mails?|correos?", (".eml", ".msg")),
     "PDF": ("pdfs?", (".pdf",)),
-    "presentation": ("presentations?|slides", (".odp", ".pptx")),
-    "spreadsheet": ("spreadsheets?|workbooks?", (".csv", ".ods", ".tsv", ".xls", ".xlsx")),
+    "presentation": ("presentations?|slides", (".pptm", ".pptx")),
+    "spreadsheet": ("spreadsheets?|workbooks?", (".csv", ".tsv", ".xlsm", ".xlsx")),
 }
 # Words around a name that say what it is, as in "the meeting ES2009a".
 BEFORE = re.compile(rf"(?:the )?(?:(?:{NAMES}|folder) )?$", re.IGNORECASE)
@@ -43,7 +44,8 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff
 FILE = re.compile(r"(?<![\w@:./-])(?!www\.)(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 OF_THE = re.compile(  # a document
-    r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?P<the>my|our|that|the|this)\s+(?P<name>.+)",
+    r"\b(?:about|describe|explain|in|of|summari[sz]e)\s+(?:all(?: the)?|my|our|that|the|these|this)"
+    r"\s+(.+)",
     re.IGNORECASE,
 )
 SEVERAL = re.compile(rf"archive|corpus|data|folder|index|library|project|repository|{NAMES}(?<=s)")
@@ -152,29 +154,29 @@ def kind_of(noun: str) -> str | None:
 
 
 def documents_of(kind: str, snapshot: Snapshot) -> list[str]:
-    """Return the ids of the documents of a kind."""
-    endings = KINDS[kind][1]
-    return [each for each in snapshot.document_ids() if each.lower().endswith(endings)]
+    """Return the ids of the documents that are of a kind by their ids or file names."""
+    documents, endings = list[str](), KINDS[kind][1]
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
+    for row in rows.to_pylist():
+        file = str(json.loads(row["metadata"]).get(FILE_NAME)).lower()
+        for document in row["documents"]:
+            if file.endswith(endings) or document.lower().endswith(endings):
+                documents.append(document)
+    return documents
 
 
-def called(question: str, snapshot: Snapshot) -> tuple[tuple[str, ...], str]:
-    """Find the only document whose title or file name has the words that a question ends with.
+def called(question: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the only document whose title or file name has the words that a question ends with.
 
     So "Give an overview of the manual." names the document "Brewtek E2 manual". A noun for a kind
     of files, such as "the e-mails", names all of them. Other nouns for several documents, such as
-    "the project" and "the notes", name none. Returned are the documents, and the question with "it"
-    in place of their name.
+    "the project" and "the notes", name none.
     """
     if (found := OF_THE.search(question)) is None:
-        return (), question
-    documents = _documents_called(found["name"], snapshot)
-    return documents, f"{question[: found.start('the')]}{INSTEAD}" if documents else question
-
-
-def _documents_called(name: str, snapshot: Snapshot) -> tuple[str, ...]:
-    if kind := kind_of(name.strip(" .?!")):
+        return ()
+    if kind := kind_of(found[1].strip(" .?!")):
         return tuple(documents_of(kind, snapshot))
-    words = {*_form(name).split()} - ORDINARY
+    words = {*_form(found[1]).split()} - ORDINARY
     if not words or any(SEVERAL.fullmatch(word) for word in words):
         return ()
     paths = {_form(each) for each in snapshot.document_ids() if "/" in each}

@@ -21,7 +21,7 @@ from hierindex.node import Found, Node
 from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, asked_of, listing
-from hierindex.retrieve.named import INSTEAD, called, named
+from hierindex.retrieve.named import called, named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.search import (
     BY,
@@ -367,16 +367,12 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     """
     where = _searched(levels) if levels else "all levels"
     documents, rest, unknown, files = named(search.question, search.snapshot)
-    if not documents:
-        found, rest = called(rest, search.snapshot)
-        documents = found if search.filters is None else ()
-    for file in unknown:
-        rest = rest.replace(file, INSTEAD)
     vector = search.embedding
-    if rest != search.question:
+    if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
     if about_the_whole(rest, vector, model) and not asked_of(search.question).for_documents:
+        documents = documents or called(search.question, search.snapshot)
         if documents:
             said = f"{shortened(documents)}, which the question names: {READS}"
             return Choice(True, f"{where} for an outline of {said}", documents)

@@ -123,10 +123,10 @@ class Search:
         nodes = to_nodes(rows.drop_columns(["vector"]))
         words = np.array([lexical.get(node.id, 0.0) for node in nodes])
         ranked = ranked_in_context(nodes, blended(cosine, words, self._shares(nodes)))
-        kept = [*dict.fromkeys(map(TEXT, ranked))][:n]
-        first = {text for rows in (by_meaning, by_words) for text in rows["text"].to_pylist()[:1]}
-        if len(left := first.difference(kept)) < n:
-            kept = [*kept[: n - len(left)], *left]
+        first = [rows["text"].to_pylist()[:1] for rows in (by_meaning, by_words)]
+        best, texts = {*chain(*first)}, dict.fromkeys(map(TEXT, ranked))
+        others = [text for text in texts if text not in best]
+        kept = {*best, *others[: n - len(best)]} if n > len(best) else {*[*texts][:n]}
         return [each for each in ranked if TEXT(each) in kept]
 
     def _shares(self, nodes: Sequence[Node]) -> Floats1d:

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Self
 from urllib.parse import parse_qs
@@ -59,7 +59,7 @@ class Guard:
 
     app: ASGIApp
     hosts: Collection[str] | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it with a sentence and status 403, or 401 for a token."""

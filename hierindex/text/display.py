@@ -251,8 +251,9 @@ def notes_of(answer: Json) -> list[str]:
     if unsupported := answer.get("unsupported"):
         notes.append(f"[?] No passage supports: {' '.join(unsupported)}")
     if missing := answer.get("missing"):
-        where = "the index" if answer["refused"] else "these passages"
-        notes.append(f"Not in {where}: {', '.join(missing)}")
+        of_summaries = any(source["level"] for source in answer["sources"])
+        where = "summaries" if of_summaries else "passages"
+        notes.append(f"Not in the {where} found: {', '.join(missing)}")
     return [*filter(None, notes)]
 
 

@@ -26,7 +26,7 @@ from measures import rows_of
 
 from hierindex import HierarchicalIndex, read_documents
 
-COMMAND = (sys.executable, "-W", "ignore", "-m", "hierindex.cli.app", "mcp", "--index")
+COMMAND = (sys.executable, "-W", "ignore", "-m", "hierindex", "mcp", "--index")
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
 SET = "warren-report"
 

@@ -86,11 +86,30 @@ def test_headings_are_those_of_docutils(text, found):
     assert [heading[:3] for heading in rst_headings(text)] == found
 
 
-def test_rules_as_long_as_a_line_make_it_a_heading_of_plain_text(read_one):
-    text = f"TRIGGERS\n========\n{BODY}1. Aims\n-------{BODY}Name of a column\n----{BODY}-- \nAda\n"
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"TRIGGERS\n========\n{BODY}Use\n---{BODY}", [(1, "TRIGGERS"), (2, "Use")]),
+        (f"{BODY}One\n====={BODY}Two\n====={BODY}", [(1, "One"), (1, "Two")]),
+        (
+            "LEASE\n=====\n\n"
+            + text_of("1. Term", "2. Rent", "2.1 Deposit", "3. End")
+            + "Signed\n------",
+            [
+                (1, "LEASE"),
+                *[(2, "1. Term"), (2, "2. Rent"), (3, "2.1 Deposit"), (2, "3. End")],
+                (2, "Signed"),
+            ],
+        ),
+        (f"1. Aims\n=======\n{BODY}2. Means\n========{BODY}", [(1, "1. Aims"), (1, "2. Means")]),
+        (f"{BODY}Name of a column\n----\nAda\n{BODY}12345\n-----{BODY}-- \nAda", []),
+        (f"{BODY}foo(bar)\n^^^^^^^^{BODY}On Monday Bo wrote:\n____{BODY}", []),
+        (f"It goes on\nand on\n------{BODY}", []),
+    ],
+)
+def test_rules_as_long_as_a_line_make_it_a_heading_of_plain_text(read_one, text, found):
     document = read_one("a.txt", text)
-    assert [each[:2] for each in document.metadata["headings"]] == [[1, "TRIGGERS"], [2, "1. Aims"]]
-    assert document.metadata["title"] == "TRIGGERS"
+    assert [tuple(each[:2]) for each in document.metadata.get("headings", ())] == found
     assert document.text == text
 
 

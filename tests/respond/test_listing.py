@@ -100,7 +100,10 @@ def kinds(tmp_path_factory):
         ("How many e-mails are there?", "2 e-mails:\n- Tiles (a.eml)\n- Gutters (b.eml)"),
         ("List all mails", "2 e-mails:\n- Tiles (a.eml)\n- Gutters (b.eml)"),
         ("Which spreadsheets are there?", "1 spreadsheet:\n- c.csv"),
-        ("Which PDFs are there?", "0 PDFs."),
+        ("Which PDFs are there?", "0 PDFs by file name."),
+        ("How many email messages are there?", "2 e-mails:\n- Tiles (a.eml)\n- Gutters (b.eml)"),
+        ("List all PDF files", "0 PDFs by file name."),
+        ("Wie viele PDF-Dateien gibt es?", "0 PDFs by file name."),
         ("Which e-mails do not mention tiles?", '1 of 2 e-mails has no chunk with "tiles": b.eml.'),
     ],
 )
@@ -125,13 +128,30 @@ def test_documents_of_a_kind_with_the_words_are_listed(kinds, question, document
 
 @pytest.mark.parametrize(
     ("question", "documents"),
-    [("Summarise the spreadsheet.", {"c.csv"}), ("Summarise the e-mails", {"a.eml", "b.eml"})],
+    [
+        ("Summarise the spreadsheet.", {"c.csv"}),
+        ("Summarise the e-mails", {"a.eml", "b.eml"}),
+        ("Summarise all e-mails", {"a.eml", "b.eml"}),
+    ],
 )
 def test_an_overview_of_documents_of_a_kind(kinds, question, documents):
     answer = kinds.ask(question)
     assert answer.why is not None
     assert "for an outline of" in answer.why
     assert {each.document for each in answer.citations} == documents
+
+
+@pytest.mark.parametrize(
+    "question", ["Which mail client is used?", "What PDF reader shows the leaks?"]
+)
+def test_a_kind_that_only_describes_another_thing_lists_nothing(kinds, question):
+    assert kinds.ask(question).listing is None
+
+
+def test_a_kind_is_told_by_the_file_name_of_a_document_of_llama_index(tmp_path):
+    made = [Document(id_=i, text="Rye.", metadata={"file_name": f"{i}.pdf"}) for i in "ab"]
+    index = built([*made, Document(id_="c", text="Oats.")], tmp_path / "index")
+    assert [*index.ask("Which PDFs are there?").listing.documents] == ["a", "b"]
 
 
 @pytest.mark.parametrize("question", ["list all documents", "How many documents are there?"])

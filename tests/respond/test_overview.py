@@ -288,21 +288,21 @@ ALSO_ABOUT_THE_WHOLE = (
     "What is it all about?",
     "Can you summarize everything?",
     "What do these documents discuss?",
-    "What are the most important points?",
-    "Provide a high-level summary in 5 lines",
-    "Which subjects are dealt with here?",
+    "Tell me in a few sentences what the whole thing says",
+    "Give me a comprehensive overview.",
+    "Would you mind giving me a brief overview of the material?",
     "Short summary, please",
-    "What is the essence of these texts?",
+    "Recap all my notes",
 )
 ALSO_ABOUT_A_PART = (  # in words of those about the whole
     "What is the MIME type of a file decided by?",
     "What is the purpose of a lock file?",
     "Which document formats can be read?",
     "What does the archive file contain?",
-    "What is the title of the document?",
-    "Which topics does the exam cover?",
+    "Where are the documents kept at night?",
     "What was the conclusion of the trial?",
     "What is the main setting of the story?",
+    "What topic is covered in the Chinese Facebook data?",
     "Who signed the document?",
 )
 

@@ -271,8 +271,8 @@ def test_sender_and_subject_of_a_mail_answer(tmp_path):
     (tmp_path / "b.txt").write_text(f"{FILLER}\n")
     index = HierarchicalIndex.build(tmp_path, tmp_path / "index")
     passage = first(index, "What did Ada Bell write to Bo?")
-    assert passage.lead == "from: Ada Bell <ada@roof.example>; to: Bo <bo@roof.example>\n"
-    assert (passage.title, passage.best) == ("Slates", passage.lead.strip())
+    about = "subject: Slates; from: Ada Bell <ada@roof.example>; to: Bo <bo@roof.example>"
+    assert (passage.best, passage.lead) == (about, f"{about}\n")
     assert passage.text.startswith("Two of them came down last night.")
     assert index.ask("Where is the ship?").passages[0].lead == ""
 
@@ -399,7 +399,7 @@ def test_the_subject_of_a_question_comes_before_what_is_said_of_others(servers):
     answer = servers.ask("Which port does Samba use?")
     assert "Samba" in answer.passages[0].text
     assert answer.missing == ["port"]
-    assert str(answer).endswith("\n\nNot in these passages: port")
+    assert str(answer).endswith("\n\nNot in the passages found: port")
     assert "25" in first(servers, "Which port does Postfix use?").text
 
 

@@ -137,7 +137,7 @@ def test_what_is_wrong_with_the_answer_of_a_model_is_said():
 def test_a_refusal_is_one_sentence_and_what_was_not_found(index):
     answer = index.ask("Who sold 1234 bicycles in Xanadu?")
     assert answer.refused
-    assert str(answer) == f"{answer.answer}\n\nNot in the index: 1234, bicycles, Xanadu"
+    assert str(answer) == f"{answer.answer}\n\nNot in the passages found: 1234, bicycles, Xanadu"
     assert repr(answer) == f"Answer({answer.answer!r}, refused, score={answer.score:.2f})"
 
 

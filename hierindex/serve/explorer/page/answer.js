@@ -168,7 +168,7 @@ function foldedOf(sources) {
 function costOf({ missing, refused, why, seconds }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
   const not =
-    missing?.length ? `${refused ? "Not in the index" : "The answer does not mention"}: ${missing.join(", ")}. ` : "";
+    missing?.length ? `Not in the passages found: ${missing.join(", ")}. ` : "";
   return `${not}${why ? `Searched ${why}. ` : ""}${spent.toFixed(1)} s`;
 }
 
