@@ -29,7 +29,6 @@ from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import (
     Grown,
-    GrownPools,
     Leaves,
     Sink,
     grow_above,
@@ -110,7 +109,7 @@ class PartGrower:
         watch.add(grown.seconds)
         return replace(grown, seconds=watch.seconds)
 
-    def pools(self, pools: Leaves) -> GrownPools:
+    def pools(self, pools: Leaves) -> GrownPart:
         """Group pools of leaves; see `grow_pools`."""
         return grow_pools(self.recipe, pools)
 

@@ -20,9 +20,10 @@ from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
+from hierindex.store.rows import node_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
+from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, Parents, summed
 from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
@@ -39,17 +40,7 @@ Leaves = Sequence[Sequence[Node]]
 """The leaves of some pools, with the titles that their documents give them."""
 
 
-class GrownPools(NamedTuple):
-    """The nodes grown over pools, and the parents of each leaf with their weights.
-
-    A leaf without parents is one of the grown nodes.
-    """
-
-    part: GrownPart
-    parents: Sequence[Sequence[tuple[str, float]]]
-
-
-GrowPools = Callable[[Iterable[Leaves]], Iterable[GrownPools]]
+GrowPools = Callable[[Iterable[Leaves]], Iterable[GrownPart]]
 """Grows the pools of each batch, in order."""
 
 
@@ -69,7 +60,7 @@ class Pools:
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
         self._number: dict[str, int] = {}  # of each leaf in the file, by id
-        self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
+        self._parents: dict[str, Parents] = {}  # of each leaf that has any, by id
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
         """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
@@ -90,9 +81,9 @@ class Pools:
         if self.chunks:
             pools_of = self._recipe.across[0].pools(self._vectors())
             batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
-            grown = zip(batches, grow(map(self._leaves_of, batches)), strict=True)
-            for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
-                self._parents.update(zip(chain(*pools), parents, strict=True))
+            leaves = ([[*map(self._leaf, pool)] for pool in pools] for pools in batches)
+            for n_done, part in enumerate(grow(leaves), start=1):
+                self._parents |= part.below
                 self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
@@ -107,8 +98,8 @@ class Pools:
         `alone` has the leaves without parents, by id.
         """
         for leaf_id, number in self._number.items():
-            if parents := self._parents[number]:
-                yield replace(self._waiting.node(number), parents=tuple(parents))
+            if leaf_id in self._parents:
+                yield replace(self._leaf(number), parents=self._parents[leaf_id])
             else:
                 yield alone[leaf_id]
 
@@ -120,25 +111,25 @@ class Pools:
         """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        for leaf in leaves:
-            self._number[leaf.id] = self._waiting.append(leaf)
+        self._waiting.add(leaves)
+        self._number |= {leaf.id: len(self._number) + i for i, leaf in enumerate(leaves)}
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
-    def _leaves_of(self, pools: Sequence[Sequence[int]]) -> Leaves:
-        return [[*map(self._waiting.node, pool)] for pool in pools]
+    def _leaf(self, number: int) -> Node:
+        return node_of(self._waiting[number])
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
-        X = np.empty((len(self._waiting), len(self._waiting.vector(0))), np.float32)
+        X = np.empty((len(self._waiting), len(self._waiting[0]["vector"])), np.float32)
         for i in range(len(X)):
-            X[i] = self._waiting.vector(i)
+            X[i] = self._waiting[i]["vector"]
         for block in blocks(X):
             block[:] = unit_vectors(block)
         return X
 
 
-def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPools:
+def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPart:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
@@ -151,7 +142,8 @@ def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPools:
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
     top = levels.grow(Level(leaves, rows), [grouper], most=1)
-    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
+    below = {leaf.id: leaf.parents for leaf in leaves if leaf.parents}
+    return replace(levels.part(top, top.nodes), below=below)
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:

@@ -17,6 +17,9 @@ from hierindex.progress import Stopwatch
 from hierindex.tree.nodes import level_rows, parents_of
 from hierindex.tree.recipe import Recipe
 
+Parents = tuple[tuple[str, float], ...]
+"""Ids of the parents of a node with weights; see `Node`."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -83,7 +86,7 @@ class GrownPart:
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
     `finished` are lower nodes that will not change any more; `left` are all others, including the
     tops. All nodes of the documents `done` are finished, except their roots. `statistics` are by
-    level, the lowest first.
+    level, the lowest first. `below` are the parents of the leaves that are stored elsewhere, by id.
     """
 
     left: Sequence[Node]
@@ -95,6 +98,7 @@ class GrownPart:
     usage: Usage
     grounding: Grounding
     seconds: Mapping[str, float]
+    below: Mapping[str, Parents] = field(default_factory=dict)
 
 
 @dataclass
