@@ -248,7 +248,8 @@ class Job:
         new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
         known = Vectors(cache, hierarchy.embedder.fingerprint).recall(new)
         n_tokens = hierarchy.embedder.count_tokens([text for text in new if text not in known])
-        grown = hierarchy.rehearsal().grow([chunks], cache, self.grower.progress, self.earlier())
+        progress, earlier = self.grower.progress, self.earlier()
+        grown = hierarchy.grow([chunks], cache, progress, earlier, is_rehearsal=True)
         report = reported(self.revision, grown, self.snapshot.generation, self.watch)
         n_chunks, total = len(n_tokens), int(n_tokens.sum())
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)

@@ -48,7 +48,7 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.summarizers import (
     SummarizerLike,
     as_summarizer,
-    rehearsed,
+    check_estimable,
     summarizer_from_dict,
 )
 from hierindex.summarize.summary import Summarizer
@@ -138,7 +138,6 @@ class Hierarchy(TransformComponent):
     method: ClassVar[str]
     _summarizer: Summarizer = PrivateAttr()
     _embedder: Embedder | None = PrivateAttr(default=None)
-    _is_rehearsal: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -215,6 +214,8 @@ class Hierarchy(TransformComponent):
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
         aside: Sink | None = None,
+        *,
+        is_rehearsal: bool = False,
     ) -> Grown:
         """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
@@ -232,8 +233,14 @@ class Hierarchy(TransformComponent):
             The tree to update.
         aside : Sink, optional
             Receives finished nodes, which then need not stay in memory.
+        is_rehearsal : bool
+            Whether to estimate the cost: requests to the model that rewrites extracts are counted
+            instead of sent, and the extracts stay, except where a rewrite is cached.
         """
         recipe = self.recipe(cache, progress)
+        if is_rehearsal:
+            check_estimable(self._summarizer)
+            recipe = replace(recipe, is_rehearsal=True)
         documents = (grow_documents(recipe, chunks, finish=aside is not None) for chunks in parts)
         return grow_above(recipe, documents, earlier, aside)
 
@@ -241,7 +248,7 @@ class Hierarchy(TransformComponent):
         """Return the recipe of a growth; its caches are in `cache`."""
         within, across = self._groupers()
         reports = progress or self.progress
-        return Recipe(self, within, across, self._summarizer, self._is_rehearsal, cache, reports)
+        return Recipe(self, within, across, self._summarizer, cache, reports)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with another precision of its embedding model, if supported."""
@@ -251,13 +258,6 @@ class Hierarchy(TransformComponent):
         copy = self.model_copy()
         copy._embedder = Embedder(load_embed_model(self.embedder.name, precision=precision))
         return copy
-
-    def rehearsal(self) -> Self:
-        """Return a copy that counts the requests to its rewriting model instead of sending them."""
-        rehearsal = self.model_copy()
-        rehearsal._is_rehearsal = True
-        rehearsal._summarizer = rehearsed(self._summarizer)
-        return rehearsal
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return everything that determines the tree; a pipeline uses it as its cache key.
