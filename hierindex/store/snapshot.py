@@ -54,7 +54,7 @@ BATCH = 8192  # rows
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
-    """Cache the result of a function or method for all snapshots of one generation.
+    """Cache the result of a function or method in the snapshot.
 
     Threads that need it at once wait for the first of them.
     """
@@ -85,11 +85,14 @@ class Snapshot:
         Schema of the table.
     state : (bytes, int)
         The table's random name, and the number of the generation.
+
+    Attributes
+    ----------
     known : dict
-        Cache shared by the snapshots of one generation. Its values must be small compared to the
-        table: numbers, the parents of summaries, the summaries of sections, the tree's rows, the
-        names of documents, the hashes of copied texts, the coordinates of chunks on the map, and
-        the reading order.
+        Cache of facts about the generation. Its values must be small compared to the table:
+        numbers, the parents of summaries, the summaries of sections, the tree's rows, the names of
+        documents, the hashes of copied texts, the coordinates of chunks on the map, and the reading
+        order.
     """
 
     def __init__(
@@ -98,11 +101,10 @@ class Snapshot:
         table: "Table | None" = None,
         schema: pa.Schema | None = None,
         state: tuple[bytes, int] = (b"", 0),
-        known: dict[str, Any] | None = None,
     ) -> None:
         self.uri = uri
         self.state = state
-        self.known: dict[str, Any] = {} if known is None else known
+        self.known: dict[str, Any] = {}
         self._table = table
         self._schema = schema
 
@@ -358,22 +360,21 @@ class Snapshot:
         ids = self.select("id")["id"].to_pylist()
         return sorted(node_id for node_id in ids if node_id.startswith(start))
 
-    def id_beginning(self, start: str, *, or_document: bool = False) -> str:
+    def id_beginning(self, start: str) -> str:
         """Return the id equal to a text, or the only id that begins with it.
 
         Raises
         ------
         NotFoundError
-            If no id or more than one begins with the text. With `or_document`, the message also
-            says that no document has this id, and names the most similar one, if any.
+            If no id or more than one begins with the text. The message also says that no document
+            has this id, and names the most similar one, if any.
         """
         ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
-            near = nearest(start, self.document_ids()) if or_document and not ids else ""
-            no = f"No document has the id {start!r}{near}. " if or_document else ""
+            near = "" if ids else nearest(start, self.document_ids())
             raise NotFoundError(
-                f"{no}{len(ids) or 'No'} nodes have an id that begins with {start!r}; "
-                "`hierindex tree` and `hierindex query` show ids."
+                f"No document has the id {start!r}{near}. {len(ids) or 'No'} nodes have an id that "
+                f"begins with {start!r}; `hierindex tree` and `hierindex query` show ids."
             )
         return start if start in ids else ids[0]
 
@@ -399,7 +400,7 @@ class Snapshot:
                 named = shortened([*map(repr, parts)])
                 of = f"{start!r} consists of {counted(len(parts), 'document')}: {named}"
             raise NotFoundError(f"{of}; `hierindex outline {quote(start)}` shows its parts.")
-        return self.nodes([self.id_beginning(start, or_document=True)])[0]
+        return self.nodes([self.id_beginning(start)])[0]
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

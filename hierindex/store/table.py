@@ -69,7 +69,7 @@ class Table:
             connection, self._recover, lambda: max(self.generations(), default=0)
         )
         self.keep = keep
-        self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
+        self._last: Snapshot | None = None
 
     @classmethod
     def of(cls, uri: str | Path) -> Self:
@@ -89,7 +89,7 @@ class Table:
 
     @on_newest
     def snapshot(self, generation: int | None = None) -> Snapshot:
-        """Return a generation, by default the newest; its snapshots share a cache.
+        """Return a generation, by default the newest; the same object if it is asked for again.
 
         Raises
         ------
@@ -119,11 +119,10 @@ class Table:
         check_format(columns, self.connection.uri)
         if not held:  # its first writer was killed or is still writing
             return Snapshot(self.connection.uri)
-        state, (cached, known) = (columns.metadata[NAME_KEY], wanted), self._known
-        if state != cached:
-            known = {}
-            self._known = state, known
-        return Snapshot(self.connection.uri, table, columns, state, known)
+        state, last = (columns.metadata[NAME_KEY], wanted), self._last
+        if last is None or last.state != state:
+            self._last = last = Snapshot(self.connection.uri, table, columns, state)
+        return last
 
     def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
