@@ -55,7 +55,7 @@ from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import threaded
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, Parts, Sink, grow_above, grow_documents
+from hierindex.tree.growth import Grown, Parts, grow_above, grow_documents
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
@@ -213,7 +213,6 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
-        aside: Sink | None = None,
         *,
         is_rehearsal: bool = False,
     ) -> Grown:
@@ -231,8 +230,6 @@ class Hierarchy(TransformComponent):
             Replaces the hierarchy's own callback.
         earlier : EarlierTree, optional
             The tree to update.
-        aside : Sink, optional
-            Receives finished nodes, which then need not stay in memory.
         is_rehearsal : bool
             Whether to estimate the cost: requests to the model that rewrites extracts are counted
             instead of sent, and the extracts stay, except where a rewrite is cached.
@@ -241,10 +238,10 @@ class Hierarchy(TransformComponent):
         if is_rehearsal:
             check_estimable(self._summarizer)
             recipe = replace(recipe, is_rehearsal=True)
-        documents = (grow_documents(recipe, chunks, finish=aside is not None) for chunks in parts)
-        return grow_above(recipe, documents, earlier, aside)
+        documents = (grow_documents(recipe, chunks, finish=False) for chunks in parts)
+        return grow_above(recipe, documents, earlier)
 
-    def recipe(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Recipe:
+    def recipe(self, cache: Cache, progress: Progress | None) -> Recipe:
         """Return the recipe of a growth; its caches are in `cache`."""
         within, across = self._groupers()
         reports = progress or self.progress
