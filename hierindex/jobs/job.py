@@ -28,7 +28,6 @@ from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import (
-    Grown,
     Leaves,
     Sink,
     grow_above,
@@ -37,7 +36,7 @@ from hierindex.tree.growth import (
     parted,
 )
 from hierindex.tree.hierarchy import Hierarchy
-from hierindex.tree.levels import GrownPart
+from hierindex.tree.levels import GrownPart, Growth
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import documents_alone
 
@@ -106,8 +105,8 @@ class PartGrower:
         with watch("split"):
             chunks = self.chunks(part)
         grown = grow_documents(self.recipe, chunks, finish=True)
-        watch.add(grown.seconds)
-        return replace(grown, seconds=watch.seconds)
+        grown.growth.watch.add(watch.seconds)
+        return grown
 
     def pools(self, pools: Leaves) -> GrownPart:
         """Group pools of leaves; see `grow_pools`."""
@@ -254,14 +253,14 @@ class Job:
         n_chunks, total = len(n_tokens), int(n_tokens.sum())
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
-    def _grown(self, rows: RowFile) -> Grown:
+    def _grown(self, rows: RowFile) -> Growth:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0
                 for grown in workers.map(PartGrower.documents, self.parts(workers.n_parts)):
-                    n_done += len(documents_alone([*grown.left, *grown.finished]))
+                    n_done += len(documents_alone([*grown.growth.nodes, *grown.finished]))
                     workers.progress("grow documents", n_done, len(self.revision.read))
                     yield grown
 
@@ -270,7 +269,7 @@ class Job:
             recipe = workers.grower.recipe
             return grow_above(recipe, grown_parts(), self.earlier(), aside, grow_pools)
 
-    def _write(self, grown: Grown, rows: RowFile) -> int:
+    def _write(self, grown: Growth, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""
         revision, reader, grower = self.revision, rows.reader(), self.grower
         settings = settings_of(grower.hierarchy, grower.splitter, grower.chunk_size)

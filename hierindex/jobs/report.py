@@ -9,8 +9,7 @@ from hierindex.node import Grounding
 from hierindex.progress import Stopwatch
 from hierindex.read.documents import FileContent
 from hierindex.read.files import Skipped
-from hierindex.tree.growth import Grown
-from hierindex.tree.levels import LevelStatistics
+from hierindex.tree.levels import Growth, LevelStatistics
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
@@ -92,9 +91,9 @@ class BuildReport:
         return {**asdict(self), "skipped": skipped}
 
 
-def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
+def reported(revision: Revision, grown: Growth, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision and of the tree that was grown for it."""
-    watch.add(grown.seconds)
+    watch.add(grown.watch.seconds)
     seconds = {stage: watch.seconds.get(stage, 0.0) for stage in STAGES} | {"total": watch.elapsed}
     return BuildReport(
         generation=generation,

@@ -6,7 +6,7 @@ memory, they are stored in a file, read pool by pool, and written when all pools
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -18,12 +18,11 @@ from hierindex.core.membership import blocks
 from hierindex.core.tree import Revised
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
-from hierindex.models.record import Usage
-from hierindex.node import Grounding, Node
+from hierindex.node import Node
 from hierindex.store.rows import node_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, Parents, summed
+from hierindex.tree.levels import GrownPart, Growth, Level, Parents, summed
 from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
@@ -83,7 +82,7 @@ class Pools:
             batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
             leaves = ([[*map(self._leaf, pool)] for pool in pools] for pools in batches)
             for n_done, part in enumerate(grow(leaves), start=1):
-                self._parents |= part.below
+                self._parents |= part.leaf_parents
                 self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
@@ -114,7 +113,7 @@ class Pools:
         self._waiting.add(leaves)
         self._number |= {leaf.id: len(self._number) + i for i, leaf in enumerate(leaves)}
         self.chunks |= chunks
-        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
+        return GrownPart(replace(part.growth, nodes=[], statistics=[]), (), part.X[:0])
 
     def _leaf(self, number: int) -> Node:
         return node_of(self._waiting[number])
@@ -137,13 +136,14 @@ def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPart:
     recipe : Recipe
     pools : Leaves
     """
-    levels, leaves = Levels(recipe), [*chain(*pools)]
+    growth, leaves = Growth(), [*chain(*pools)]
     ends = np.cumsum([len(pool) for pool in pools])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    top = levels.grow(Level(leaves, rows), [grouper], most=1)
-    below = {leaf.id: leaf.parents for leaf in leaves if leaf.parents}
-    return replace(levels.part(top, top.nodes), below=below)
+    top = growth.grow(recipe, Level(leaves, rows), [grouper], most=1)
+    growth.nodes = [*top.nodes]
+    parents = {leaf.id: leaf.parents for leaf in leaves if leaf.parents}
+    return GrownPart(growth, top.nodes, top.rows.X, leaf_parents=parents)
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
@@ -161,23 +161,6 @@ def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[
         total += size(item)
     if part:
         yield part
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A finished tree, or the changes of an update.
-
-    `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
-    of earlier nodes that the tree no longer has. `grounding` is the check of all summaries that a
-    model wrote. `statistics` cover the nodes that were grouped.
-    """
-
-    nodes: list[Node] = field(default_factory=list)
-    gone: frozenset[str] = frozenset()
-    usage: Usage = field(default_factory=Usage)
-    grounding: Grounding = field(default_factory=Grounding)
-    statistics: list[LevelStatistics] = field(default_factory=list)
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 Parts = Iterable[Sequence[Node]]
@@ -206,19 +189,19 @@ def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> G
     finish : bool
         Whether to finish nodes that the levels above do not change; otherwise no node is finished.
     """
-    levels = Levels(recipe)
-    leaves, X = embedded_leaves(chunks, recipe, levels.watch)
-    levels.made += leaves
+    growth = Growth()
+    leaves, X = embedded_leaves(chunks, recipe, growth.watch)
+    growth.nodes += leaves
     rows = level_rows(leaves, X, 0, headings_between(leaves))
-    top = levels.grow(Level(leaves, rows), recipe.within)
-    with levels.watch("link"):
-        n_roots = Counter(node.documents[0] for node in levels.made if not node.parents)
+    top = growth.grow(recipe, Level(leaves, rows), recipe.within)
+    with growth.watch("link"):
+        n_roots = Counter(node.documents[0] for node in growth.nodes if not node.parents)
         done = {document for document, n in n_roots.items() if n == 1 and finish}
-        whole = [node for node in levels.made if node.documents[0] in done]
+        whole = [node for node in growth.nodes if node.documents[0] in done]
         note_documents(whole, done, chunks_of(whole))
         below = [node for node in whole if node.parents]
-        left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-    return levels.part(top, left, below, done)
+        growth.nodes = [d for d in growth.nodes if d.documents[0] not in done or not d.parents]
+    return GrownPart(growth, top.nodes, top.rows.X, below, done)
 
 
 def grow_above(
@@ -227,58 +210,52 @@ def grow_above(
     earlier: EarlierTree | None = None,
     aside: Sink | None = None,
     grow: GrowPools | None = None,
-) -> Grown:
+) -> Growth:
     """Grow the levels above the parts of a tree, which are trees of documents or pools of leaves.
 
     If finished nodes are written to a `Sink`, only two kinds of nodes stay in memory: those above
     documents or pools, and all nodes of documents without a single root. By default, pools are
     grown in this process, one after the other.
     """
-    levels, kept, ids = Levels(recipe), list[GrownPart](), set[str]()
+    growth, kept, ids = Growth(), list[GrownPart](), set[str]()
     pools = None
     if aside and not (earlier or recipe.within):
         pools = Pools(recipe, aside.waiting, aside.most)
         parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
     for part in parts:
-        levels.made += part.left
-        levels.usage += part.usage
-        levels.grounding += part.grounding
-        levels.watch.add(part.seconds)
+        growth.add(part.growth)
         if part.tops:
             kept.append(replace(part, finished=()))
         if earlier:
-            ids.update(node.id for node in chain(part.left, part.finished))
+            ids.update(node.id for node in chain(part.growth.nodes, part.finished))
         if aside:
-            with levels.watch("write"):
+            with growth.watch("write"):
                 aside.finished(part.finished)
     if pools and not pools.chunks:  # all leaves are in memory
         pools = None
-    with levels.watch("link"):
-        level, height = _lowest(levels, kept, ids, earlier, pools)
+    with growth.watch("link"):
+        level, height = _lowest(recipe, growth, kept, ids, earlier, pools)
     across = recipe.across
-    last = levels.grow(level, [*map(Revised, across)] if earlier else across)
+    last = growth.grow(recipe, level, [*map(Revised, across)] if earlier else across)
     # The highest nodes of the parts are among those that are grouped above them.
-    below = summed([part.statistics for part in kept])[:-1]
-    with levels.watch("link"):
+    below = summed([part.growth.statistics for part in kept])[:-1]
+    growth.statistics = [*below, *growth.statistics]
+    with growth.watch("link"):
         if earlier and isinstance(last, Cut):
-            earlier.finish(last, ids.union(node.id for node in levels.made))
+            earlier.finish(last, ids.union(node.id for node in growth.nodes))
         done = set[str]().union(*(part.done for part in kept))
-        nodes = _noted(levels.made, done, height, earlier, pools)
+        growth.nodes = _noted(growth.nodes, done, height, earlier, pools)
+        growth.gone = earlier.gone if earlier else frozenset()
     if aside:
-        with levels.watch("write"):
-            aside.finished(_all(nodes, pools))
-    return Grown(
-        [] if aside else nodes,
-        frozenset(earlier.gone if earlier else ()),
-        levels.usage,
-        levels.grounding,
-        [*below, *levels.statistics],
-        levels.watch.seconds,
-    )
+        with growth.watch("write"):
+            aside.finished(_all(growth.nodes, pools))
+        growth.nodes = []
+    return growth
 
 
 def _lowest(
-    levels: Levels,
+    recipe: Recipe,
+    growth: Growth,
     parts: Sequence[GrownPart],
     ids: Set[str],
     earlier: EarlierTree | None,
@@ -293,19 +270,18 @@ def _lowest(
         raise InputError(f"Embeddings must have the same dimension, got {sorted(widths)}.")
     X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
     tops = [node for part in parts for node in part.tops]
-    height = max((len(part.statistics) - 1 for part in parts), default=0)
+    height = max((len(part.growth.statistics) - 1 for part in parts), default=0)
     if pools:
         order = pools.order(tops)
         X, tops = X[order], [tops[i] for i in order]
-        levels.made = [*tops]
+        growth.nodes = [*tops]
     cut = None
     if earlier:
-        is_grouped = bool(levels.recipe.within)
-        cut = earlier.replaced(tops, ids, height, is_grouped=is_grouped)
+        cut = earlier.replaced(tops, ids, height, is_grouped=bool(recipe.within))
         height = cut.level + cut.shift
     for node in tops:
         node.level_max = height
-    if cut and levels.recipe.across:
+    if cut and recipe.across:
         return cut.around(tops, X), height
     return Level(tops, level_rows(tops, X, height)), height
 

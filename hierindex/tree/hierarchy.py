@@ -55,7 +55,8 @@ from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import threaded
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, Parts, grow_above, grow_documents
+from hierindex.tree.growth import Parts, grow_above, grow_documents
+from hierindex.tree.levels import Growth
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
@@ -215,7 +216,7 @@ class Hierarchy(TransformComponent):
         earlier: EarlierTree | None = None,
         *,
         is_rehearsal: bool = False,
-    ) -> Grown:
+    ) -> Growth:
         """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
         Parameters

@@ -120,7 +120,7 @@ def embedded_leaves(
 
     Chunks without a vector are embedded.
     """
-    embedder = recipe.settings.embedder
+    embedder = recipe.embedder
     with watch("link"):
         leaves = make_leaves(chunks, recipe.settings.namespace, recipe.maker)
     embedder.warn_of_summaries(recipe.settings.summary_tokens)
@@ -314,7 +314,7 @@ def parents_of(
                     f"{X.shape[1]}; pass the embedding model that embedded the chunks as "
                     "embed_model=."
                 )
-        n_tokens = recipe.settings.embedder.count_tokens([parent.text for parent in parents])
+        n_tokens = recipe.embedder.count_tokens([parent.text for parent in parents])
     for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
         parent.vector = x.copy()  # not all of them
         parent.n_tokens = n

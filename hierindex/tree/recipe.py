@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hierindex.cache import Cache, Texts, Vectors
 from hierindex.core.arguments import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
-from hierindex.models.embedder import identity
+from hierindex.models.embedder import Embedder, identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
@@ -46,18 +46,23 @@ class Recipe:
     progress: Progress
     is_rehearsal: bool = False
 
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
+        return self.settings.embedder
+
     @cached_property
     def resources(self) -> Resources:
         """What the summariser may use."""
         # The vector cache is not used for sentences: they belong to no one node.
-        embed = None if self.is_rehearsal else self.settings.embedder.embed
+        embed = None if self.is_rehearsal else self.embedder.embed
         completions, is_rehearsal = Texts(self.cache), self.is_rehearsal
         return Resources(completions=completions, embed=embed, is_rehearsal=is_rehearsal)
 
     @cached_property
     def texts(self) -> Texts:
         """The cache of summaries; keeps nothing if the model that checks them is unidentified."""
-        is_known = not self._compares_vectors or self.settings.embedder.fingerprint is not None
+        is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         return Texts(self.cache if is_known else Cache())
 
     @cached_property
@@ -66,10 +71,10 @@ class Recipe:
         shaped_by: dict[str, Any] = {
             "summarizer": self.summarizer.to_dict(),
             "summary_tokens": self.settings.summary_tokens,
-            "counted_by": self.settings.embedder.name,
+            "counted_by": self.embedder.name,
         }
         if self._compares_vectors:
-            shaped_by["compared_by"] = self.settings.embedder.fingerprint
+            shaped_by["compared_by"] = self.embedder.fingerprint
         return json.dumps(shaped_by, sort_keys=True)
 
     @property
@@ -80,22 +85,22 @@ class Recipe:
     @cached_property
     def maker(self) -> Maker:
         """The `Maker` that is stored in the nodes."""
-        name, settings = self.settings.embedder.name, identity(self.settings.embedder.embed_model)
+        name, settings = self.embedder.name, identity(self.embedder.embed_model)
         return Maker(self.settings.method, name, settings, self.summarizer.name)
 
     @property
     def budget(self) -> Budget:
         """The token budget of a summary, capped by the embedding model's window."""
-        most = min(self.settings.summary_tokens, self.settings.embedder.room)
-        return Budget(most, self.settings.embedder.count_text_tokens)
+        most = min(self.settings.summary_tokens, self.embedder.room)
+        return Budget(most, self.embedder.count_text_tokens)
 
     def embed(self, nodes: Sequence[Node], stage: str) -> Floats2d:
         """Return the unit vectors of nodes, (n_nodes, n_dims)."""
         texts = {node.embedded_text: node.text for node in nodes}
-        return self.settings.embedder.embed(
+        return self.embedder.embed(
             [node.embedded_text for node in nodes],
             progress=self._reporting(stage),
-            memory=Vectors(self.cache, self.settings.embedder.fingerprint, texts),
+            memory=Vectors(self.cache, self.embedder.fingerprint, texts),
         )
 
     def summarize(self, groups: list[Group], stage: str) -> list[Summary]:
