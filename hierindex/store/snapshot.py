@@ -212,11 +212,18 @@ class Snapshot:
             return query.to_batches(BATCH).read_all()  # ten times as fast as LanceDB's 1,024 rows
 
     def count(self, where: Prefilter) -> int:
-        """Return the number of rows that meet a condition; 0 if the table does not exist."""
+        """Return the number of rows that meet a condition; 0 if the table does not exist.
+
+        Cached, because counting takes a third of the time of a search.
+        """
         if self._table is None:
             return 0
-        with self.reading():
-            return self._table.count_rows(where.sql)
+        counts: dict[int, int] = self.known.setdefault("counts", {})
+        key = hash(where.sql)
+        if key not in counts:
+            with self.reading():
+                counts[key] = self._table.count_rows(where.sql)
+        return counts[key]
 
     def read(self, query: "LanceQueryBuilder") -> pa.Table:
         """Return the rows of a query of this generation.
@@ -271,10 +278,7 @@ class Snapshot:
 
     def has_key(self, key: str) -> bool:
         """Return whether the metadata of any chunk have a key; reads only digests."""
-        found: set[str] = self.known.setdefault("keys", set())
-        if key not in found and self.count(CHUNKS & having(key)):
-            found.add(key)
-        return key in found
+        return self.count(CHUNKS & having(key)) > 0
 
     @once
     def highest_level(self) -> int:
