@@ -112,7 +112,8 @@ class EarlierTree:
         )
         level = height
         if n_levels > height:
-            level = max(height, self.highest(n_levels, without=left))
+            rows = self.snapshot.select("id", "level", where=at_cut(n_levels)).to_pylist()
+            level = max([height, *(row["level"] for row in rows if row["id"] not in left)])
         shift = level - n_levels
         return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
 
@@ -175,11 +176,6 @@ class EarlierTree:
             return highest
         whole = self.snapshot.select("level", where=WHOLE)
         return max(whole["level"].to_pylist(), default=0)
-
-    def highest(self, level: int, without: Collection[str]) -> int:
-        """Return the highest `level` of a cut's nodes, excluding some; 0 if there is none."""
-        rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
-        return max((row["level"] for row in rows if row["id"] not in without), default=0)
 
     def nodes(self, ids: Collection[str]) -> list[Node]:
         """Return nodes with their vectors."""
