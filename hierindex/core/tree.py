@@ -149,13 +149,12 @@ class ByMixture:
         return bounded(mixture(rows.X, model=self.model, seed=self.seed), rows, self.caps)
 
 
-@dataclass(frozen=True)
-class ByDocument:
-    """Groups all leaves of each document, regardless of their number and their headings."""
+def by_document(rows: Rows) -> Membership | None:
+    """Group all leaves of each document, whatever their number and headings; None above the leaves.
 
-    def __call__(self, rows: Rows) -> Membership | None:
-        """Return one group per document, or None above the leaves."""
-        return one_hot(rows.document) if rows.level == 0 else None
+    A `Grouper`.
+    """
+    return one_hot(rows.document) if rows.level == 0 else None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,15 +20,12 @@ from hierindex.core.membership import Membership, groups_of
 from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
 from hierindex.store.filters import WHOLE, Prefilter, at_cut, by_ids, of_documents
-from hierindex.store.rows import NODE_COLUMNS, to_nodes
+from hierindex.store.rows import Row, node_of
 from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 from hierindex.tree.levels import Level
 from hierindex.tree.nodes import level_rows, most_alike, stacked, weight_matrix
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 AT_ONCE = 32  # searches
 FEW = 100  # nodes of a level that are read at once rather than searched
@@ -154,14 +152,14 @@ class EarlierTree:
     def places(self, ids: Collection[str]) -> dict[str, Place]:
         """Return the positions of nodes in the tree by id, without those that the index lacks."""
         if unknown := [i for i in ids if i not in self._places]:
-            self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
+            self._learn(self.snapshot.rows(unknown, columns=PLACE))
         return {i: self._places[i] for i in ids if i in self._places}
 
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
         """Return the positions of the nodes whose text is from exactly one of these documents."""
         if not documents:
             return {}
-        ids = self._learn(self.snapshot.select(*PLACE, where=of_documents(documents)))
+        ids = self._learn(self.snapshot.rows(where=of_documents(documents), columns=PLACE))
         several = self.places(ids).items()
         return {i: p for i, p in several if len(p.documents) == 1 and p.documents[0] in documents}
 
@@ -200,19 +198,18 @@ class EarlierTree:
         return sorted({i for rows in found for i in rows["id"].to_pylist()})
 
     def _nodes(self, where: Prefilter) -> list[Node]:
-        rows = self.snapshot.select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
+        rows = sorted(self.snapshot.rows(where=where), key=itemgetter("id"))
         self._learn(rows)
-        return to_nodes(rows)
+        return [*map(node_of, rows)]
 
-    def _learn(self, rows: "pa.Table") -> list[str]:
+    def _learn(self, rows: Sequence[Row]) -> list[str]:
         """Store the positions of rows, and return their ids."""
-        found = rows.select(PLACE).to_pylist()
-        for row in found:
+        for row in rows:
             parents = dict(zip(row["parent_ids"], row["parent_weights"], strict=True))
             self._places[row["id"]] = Place(
                 row["level"], row["level_max"], parents, {*row["child_ids"]}, row["documents"]
             )
-        return [row["id"] for row in found]
+        return [row["id"] for row in rows]
 
 
 @dataclass(frozen=True)

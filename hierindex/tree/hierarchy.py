@@ -26,7 +26,7 @@ from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.segments import RULES, Optimal, Rule
-from hierindex.core.tree import ByDocument, ByMixture, BySegment, Grouper
+from hierindex.core.tree import ByMixture, BySegment, Grouper, by_document
 from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike
 from hierindex.models.embedder import (
@@ -439,4 +439,4 @@ class DocumentHierarchy(Hierarchy):
     group_documents: bool = True
 
     def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
-        return [ByDocument()], [self._by_mixture()] if self.group_documents else []
+        return [by_document], [self._by_mixture()] if self.group_documents else []

@@ -18,7 +18,7 @@ from strategies import (
 
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import Rows, groups_of, one_hot
-from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
+from hierindex.core.tree import ByMixture, BySegment, Tree, by_document
 from hierindex.rules import Rule, TargetSize
 
 HIERARCHIES = {
@@ -27,7 +27,7 @@ HIERARCHIES = {
     "raptor": lambda rule, caps, seed: [ByMixture(seed, caps)],
     "raptor per document": lambda rule, caps, seed: [ByMixture(seed, caps, per_document=True)],
     "raptor in pools": lambda rule, caps, seed: [ByMixture(seed, caps, max_pool=12)],
-    "documents": lambda rule, caps, seed: [ByDocument(), ByMixture(seed, caps)],
+    "documents": lambda rule, caps, seed: [by_document, ByMixture(seed, caps)],
 }
 PER_DOCUMENT = ["segments", "raptor per document"]
 TO_ONE_ROOT = ["semantic", "raptor", "raptor in pools", "documents"]
