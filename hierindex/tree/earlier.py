@@ -19,7 +19,7 @@ from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
-from hierindex.store.filters import WHOLE, Prefilter, at_cut, by_ids, of_documents
+from hierindex.store.filters import EVERY_ROW, WHOLE, Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import Row, node_of
 from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
@@ -175,13 +175,11 @@ class EarlierTree:
         whole = self.snapshot.select("level", where=WHOLE)
         return max(whole["level"].to_pylist(), default=0)
 
-    def nodes(self, ids: Collection[str]) -> list[Node]:
-        """Return nodes with their vectors."""
-        return self._nodes(by_ids(ids)) if ids else []
-
-    def cut(self, level: int, without: Collection[str]) -> list[Node]:
-        """Return the nodes of a cut, excluding some, with their vectors."""
-        return [node for node in self._nodes(at_cut(level)) if node.id not in without]
+    def nodes(self, ids: Collection[str] | None = None, where: Prefilter = EVERY_ROW) -> list[Node]:
+        """Return the nodes with these ids that meet a condition, with their vectors."""
+        rows = sorted(self.snapshot.rows(ids, where=where), key=itemgetter("id"))
+        self._learn(rows)
+        return [*map(node_of, rows)]
 
     def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
         """Return the ids of the nodes of a cut, excluding some, that are nearest to any row.
@@ -196,11 +194,6 @@ class EarlierTree:
         scope = self.snapshot.scope(where=others, columns=("id",))
         found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
         return sorted({i for rows in found for i in rows["id"].to_pylist()})
-
-    def _nodes(self, where: Prefilter) -> list[Node]:
-        rows = sorted(self.snapshot.rows(where=where), key=itemgetter("id"))
-        self._learn(rows)
-        return [*map(node_of, rows)]
 
     def _learn(self, rows: Sequence[Row]) -> list[str]:
         """Store the positions of rows, and return their ids."""
@@ -312,7 +305,8 @@ class Cut(Level):
         tree.places(self.left)  # of all of them at once
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
-            near = beside = tree.remembered(tree.cut(self.level, away))
+            whole = tree.nodes(where=at_cut(self.level))
+            near = beside = tree.remembered([node for node in whole if node.id not in away])
             groups |= {parent for node in beside for parent in self._parents(node.id)}
         else:
             near = tree.remembered(tree.nodes(tree.near(X[is_new], self.level, away)))
