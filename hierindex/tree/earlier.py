@@ -265,30 +265,27 @@ class Cut(Level):
 
     def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Cut":
         """Return the next higher cut; see `Level`."""
-        made = {parent.id for parent in parents if isinstance(parent, Node)}
+        current = {g: parent for g, parent in enumerate(parents) if isinstance(parent, Node)}
+        made = {parent.id for parent in current.values()}
         replaced = {*self.groups}.difference(p for p in parents if isinstance(p, str))
-        follows = {}
-        candidates = zip(parents, groups_of(M), continued(M, self.before).tolist(), strict=True)
-        for parent, group, g in candidates:
-            if isinstance(parent, str):
-                continue
-            if parent is self.nodes[group[0]]:  # it passes up
+        follows, groups, earlier_groups = dict[str, str](), groups_of(M), continued(M, self.before)
+        for g, parent in current.items():
+            before = earlier_groups[g]
+            if parent is self.nodes[groups[g][0]]:  # it passes up
                 earlier = self._earlier(parent)
                 if earlier and not self._parents(earlier):
                     follows[parent.id] = earlier
             elif parent.id in replaced:
                 follows[parent.id] = parent.id
-            elif g >= 0 and self.groups[g] in replaced - made:
-                follows[parent.id] = self.groups[g]
+            elif before >= 0 and self.groups[before] in replaced - made:
+                follows[parent.id] = self.groups[before]
         passing = {earlier for earlier in map(self._earlier, self.nodes) if earlier} | self.left
         unchanged = {*filter(self.tree.is_unchanged, follows)}
         self.tree.gone |= replaced - made
         left = replaced | {i for i in passing if not self._parents(i)} - unchanged
-        rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
-        current = [parent for parent in parents if isinstance(parent, Node)]
         level = self.level + 1
         cut = Cut((), NO_ROWS, self.tree, self.base, self.shift, level, left, follows)
-        return cut.around(current, X[rows])
+        return cut.around([*current.values()], X[[*current]])
 
     def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
         """Return the cut with the nodes to group again: new, changed, and related nodes."""
