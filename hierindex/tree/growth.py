@@ -5,7 +5,7 @@ memory, they are stored in a file, read pool by pool, and written when all pools
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -91,16 +91,18 @@ class Pools:
         leaves = [[self._number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
-    def leaves(self, alone: Mapping[str, Node]) -> Iterator[Node]:
-        """Yield all leaves, in the order of the documents of the index.
+    def with_leaves(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Yield all leaves, in the order of the documents of the index, and then the other nodes.
 
-        `alone` has the leaves without parents, by id.
+        The leaves without parents are among the nodes.
         """
+        alone = {node.id: node for node in nodes if node.level == 0}
         for leaf_id, number in self._number.items():
             if leaf_id in self._parents:
                 yield replace(self._leaf(number), parents=self._parents[leaf_id])
             else:
                 yield alone[leaf_id]
+        yield from (node for node in nodes if node.level > 0)
 
     def text_of(self, node_id: str) -> str:
         """Return the text of a leaf, given its id."""
@@ -248,7 +250,7 @@ def grow_above(
         growth.gone = earlier.gone if earlier else frozenset()
     if aside:
         with growth.watch("write"):
-            aside.finished(_all(growth.nodes, pools))
+            aside.finished(pools.with_leaves(growth.nodes) if pools else growth.nodes)
         growth.nodes = []
     return growth
 
@@ -305,11 +307,3 @@ def _noted(
     note_documents(nodes, documents - done, chunks, text_of)
     note_names(nodes, {node.id for node in made} if earlier else None)
     return [*made, *(earlier.changed if earlier else ())]
-
-
-def _all(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Node]:
-    """Yield the leaves of pools, and then the other nodes."""
-    if pools:
-        yield from pools.leaves({node.id: node for node in nodes if node.level == 0})
-        nodes = [node for node in nodes if node.level > 0]
-    yield from nodes
