@@ -346,7 +346,7 @@ class Snapshot:
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
         """Return columns, `id` among them, of the rows that pass filters and meet a condition."""
-        if not self.exists or (node_ids is not None and not node_ids):
+        if not self.exists:
             return []
         if node_ids is not None:
             where &= by_ids(node_ids)

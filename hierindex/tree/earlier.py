@@ -177,7 +177,8 @@ class EarlierTree:
 
     def nodes(self, ids: Collection[str] | None = None, where: Prefilter = EVERY_ROW) -> list[Node]:
         """Return the nodes with these ids that meet a condition, with their vectors."""
-        rows = sorted(self.snapshot.rows(ids, where=where), key=itemgetter("id"))
+        found = self.snapshot.rows(ids, where=where) if ids is None or ids else []
+        rows = sorted(found, key=itemgetter("id"))
         self._learn(rows)
         return [*map(node_of, rows)]
 

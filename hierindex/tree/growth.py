@@ -277,13 +277,12 @@ def _lowest(
         order = pools.order(tops)
         X, tops = X[order], [tops[i] for i in order]
         growth.nodes = [*tops]
-    cut = None
     if earlier:
         cut = earlier.replaced(tops, ids, height, is_grouped=bool(recipe.within))
         height = cut.level + cut.shift
     for node in tops:
         node.level_max = height
-    if cut and recipe.across:
+    if earlier and recipe.across:
         return cut.around(tops, X), height
     return Level(tops, level_rows(tops, X, height)), height
 
