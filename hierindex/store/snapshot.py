@@ -54,7 +54,7 @@ BATCH = 8192  # rows
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
-    """Cache the result of a function or method in the snapshot.
+    """Cache the result of a function or method for all snapshots of one generation.
 
     Threads that need it at once wait for the first of them.
     """
@@ -85,14 +85,11 @@ class Snapshot:
         Schema of the table.
     state : (bytes, int)
         The table's random name, and the number of the generation.
-
-    Attributes
-    ----------
     known : dict
-        Cache of facts about the generation. Its values must be small compared to the table:
-        numbers, the parents of summaries, the summaries of sections, the tree's rows, the names of
-        documents, the hashes of copied texts, the coordinates of chunks on the map, and the reading
-        order.
+        Cache shared by the snapshots of one generation. Its values must be small compared to the
+        table: numbers, the parents of summaries, the summaries of sections, the tree's rows, the
+        names of documents, the hashes of copied texts, the coordinates of chunks on the map, and
+        the reading order.
     """
 
     def __init__(
@@ -101,10 +98,11 @@ class Snapshot:
         table: "Table | None" = None,
         schema: pa.Schema | None = None,
         state: tuple[bytes, int] = (b"", 0),
+        known: dict[str, Any] | None = None,
     ) -> None:
         self.uri = uri
         self.state = state
-        self.known: dict[str, Any] = {}
+        self.known: dict[str, Any] = {} if known is None else known
         self._table = table
         self._schema = schema
 

@@ -67,7 +67,7 @@ class Table:
         self._only: Snapshot | None = None
         self.lock: WriteLock = WriteLock(connection, self._recover, self.newest)
         self.keep = keep
-        self._last: Snapshot | None = None
+        self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
     @classmethod
     def of(cls, uri: str | Path) -> Self:
@@ -87,7 +87,7 @@ class Table:
 
     @on_newest
     def snapshot(self, generation: int | None = None) -> Snapshot:
-        """Return a generation, by default the newest; the same object if it is asked for again.
+        """Return a generation, by default the newest; its snapshots share a cache.
 
         Raises
         ------
@@ -117,10 +117,11 @@ class Table:
         check_format(columns, self.connection.uri)
         if not held:  # its first writer was killed or is still writing
             return Snapshot(self.connection.uri)
-        state, last = (columns.metadata[NAME_KEY], wanted), self._last
-        if last is None or last.state != state:
-            self._last = last = Snapshot(self.connection.uri, table, columns, state)
-        return last
+        state, (cached, known) = (columns.metadata[NAME_KEY], wanted), self._known
+        if state != cached:
+            known = {}
+            self._known = state, known
+        return Snapshot(self.connection.uri, table, columns, state, known)
 
     def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
