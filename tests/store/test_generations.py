@@ -108,6 +108,16 @@ def test_files_of_a_killed_writer_are_removed(tmp_path, store):
     assert not (tmp_path / HOLDER).exists()
 
 
+def test_a_generation_is_read_after_the_work_of_a_killed_writer_is_undone(tmp_path, store):
+    """It is in another version then, and the version that was read before is gone."""
+    store.add(nodes("a"))
+    with killed_before_publishing():
+        HierarchyStore(tmp_path).add(nodes("b"))
+    assert held(store) == "a"
+    with store.table.writing("update"):
+        assert held(store) == "a"
+
+
 def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypatch):
     monkeypatch.setattr(search, "SMALL_FRAGMENTS", 4)
     sizes = []
