@@ -77,8 +77,8 @@ def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
     with WaitingFile(table.connection) as waiting:
 
         def described(document: "Document") -> ReadDocument:
-            number = waiting.append(document)
-            return ReadDocument.of(document, lambda: waiting[number])
+            of, number = type(document), waiting.append(document.to_dict())
+            return ReadDocument.of(document, lambda: of.from_dict(waiting[number]))
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
             found = {

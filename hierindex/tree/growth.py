@@ -19,7 +19,6 @@ from hierindex.core.tree import Revised
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
-from hierindex.store.rows import node_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.levels import GrownPart, Growth, Level, Parents, summed
@@ -118,13 +117,13 @@ class Pools:
         return GrownPart(replace(part.growth, nodes=[], statistics=[]), (), part.X[:0])
 
     def _leaf(self, number: int) -> Node:
-        return node_of(self._waiting[number])
+        return self._waiting.node(number)
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
-        X = np.empty((len(self._waiting), len(self._waiting[0]["vector"])), np.float32)
+        X = np.empty((len(self._waiting), len(self._waiting.vector(0))), np.float32)
         for i in range(len(X)):
-            X[i] = self._waiting[i]["vector"]
+            X[i] = self._waiting.vector(i)
         for block in blocks(X):
             block[:] = unit_vectors(block)
         return X
