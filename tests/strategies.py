@@ -170,7 +170,7 @@ def grown(
 def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:
     """Share of each leaf in each node of a level; rows sum to 1."""
     weights = csr_array(eye_array(len(leaves)))
-    for layer in tree.layers[:level]:
+    for layer in tree[:level]:
         weights = csr_array(weights @ layer)
     return weights
 

@@ -23,11 +23,13 @@ from hierindex import (
     SemanticHierarchy,
     sentence_splitter,
 )
+from hierindex.cache import Cache
 from hierindex.errors import InputError
 from hierindex.jobs.job import Job
+from hierindex.progress import silent
 from hierindex.store.rows import row_of
 from hierindex.store.temporary_files import RowFile
-from hierindex.tree.growth import Sink
+from hierindex.tree.growth import Sink, grow_above, grow_documents
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -45,6 +47,12 @@ def documents(seed):
 
 def hierarchy(kind, **options):
     return kind(MODEL, max_children=3, summary_tokens=60, **options)
+
+
+def grow(hierarchy, parts, aside):
+    recipe = hierarchy.recipe(Cache(), silent)
+    grown = (grow_documents(recipe, chunks, finish=True) for chunks in parts)
+    return grow_above(recipe, grown, aside=aside)
 
 
 def held(index):
@@ -125,7 +133,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     at_once, finished = grouping.grow([chunks]), []
     with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
         aside = Sink(finished.extend, waiting, most)
-        grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
+        grown = grow(grouping, [chunks[:10], chunks[10:21], chunks[21:]], aside)
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
     finished, at_once_rows = [*map(row_of, finished)], map(row_of, at_once.nodes)
@@ -149,7 +157,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     gc.collect()  # nodes of other tests
     with RowFile(HierarchyStore(tmp_path).table.connection) as waiting:
         parts = map(as_chunks, [chunks])
-        hierarchy(SmallPools).grow(parts, aside=Sink(finished, waiting, 5))
+        grow(hierarchy(SmallPools), parts, Sink(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
     assert max(alive) < len(chunks) / 3
 
@@ -161,4 +169,4 @@ def test_what_cannot_wait_is_named(tmp_path):
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     connection = HierarchyStore(tmp_path).table.connection
     with RowFile(connection) as waiting, RowFile(connection) as rows, error:
-        grouping.grow([as_chunks(chunks)], aside=Sink(rows.add, waiting, 5))
+        grow(grouping, [as_chunks(chunks)], Sink(rows.add, waiting, 5))

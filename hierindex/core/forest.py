@@ -182,7 +182,8 @@ class Icicle:
             position[child] += position[parent] + 1
             start[child] += start[parent]
             depth[child] = depth[parent] + 1
-        self._position: Ints1d = position
+        self.position: Ints1d = position
+        """(n,) int64 position of each row."""
         row = np.argsort(position)
         self.row: Ints1d = row
         above = forest.parent[row]
@@ -193,10 +194,6 @@ class Icicle:
         self.x1: Ints1d = self.x0 + text[row]
         self.depth: Ints1d = depth[row]
         self.level: Ints1d = forest.level[row]
-
-    def position(self, row: int) -> int:
-        """Return the position of a row."""
-        return int(self._position[row])
 
     def part(self, of: int | None) -> slice:
         """Return the positions of a row and its descendants, or of all rows."""

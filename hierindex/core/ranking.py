@@ -126,6 +126,16 @@ def reciprocal_ranks(
     return scores
 
 
+def numbered(names: Sequence[Hashable]) -> Ints1d:
+    """Number names by first appearance, (n_names,) int64.
+
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], dtype=np.int64)
+
+
 def places_of(
     spans: Sequence[tuple[Hashable, float, float] | None],
 ) -> tuple[Ints1d, Floats1d, Floats1d]:
@@ -137,10 +147,8 @@ def places_of(
     [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 0.0, 3.0]]
     """
     known = [(i, 0, 0) if span is None else span for i, span in enumerate(spans)]
-    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in known))}
-    places = [(number[name], start, end) for name, start, end in known]
-    document, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
-    return document.astype(np.int64), start, end
+    start, end = np.array([span[1:] for span in known], dtype=np.float64).reshape(-1, 2).T
+    return numbered([name for name, _, _ in known]), start, end
 
 
 def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:

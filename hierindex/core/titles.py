@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from math import log
 
@@ -177,11 +177,11 @@ def topic_names(texts: Sequence[str], parts: Sequence[Sequence[int]]) -> list[st
     ['solar cell', 'rubber case', 'rubber case, solar cell']
     """
     stem = stemmer_of("en").stemWord
-    of_texts = [Counter(_pairs(text)) for text in texts]
-    of_all = _summed(of_texts)
+    of_texts = [[*_pairs(text)] for text in texts]
+    of_all = Counter(chain.from_iterable(of_texts))
     names = []
     for part in parts:
-        of_part = _summed(of_texts[i] for i in part)
+        of_part = Counter(chain.from_iterable(of_texts[i] for i in part))
         share = of_part.total() / max(1, of_all.total())
         weight = {
             pair: log(n) * (max(0.0, log(n / of_all[pair] / share)) if share < 1 else 1)
@@ -203,13 +203,6 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         for pair in pairwise(run.split()):
             if pair[0] != pair[1] and UNTITLED.isdisjoint(word.lower() for word in pair):
                 yield pair
-
-
-def _summed(counters: Iterable[Counter[tuple[str, str]]]) -> Counter[tuple[str, str]]:
-    total = Counter[tuple[str, str]]()
-    for each in counters:
-        total.update(each)
-    return total
 
 
 def _name(titles: Sequence[Title], having: Counter[str], contrast: Mapping[str, float]) -> str:

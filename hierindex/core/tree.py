@@ -37,15 +37,12 @@ EmbedGroups = Callable[[Rows, Membership], Rows]
 """Makes the rows of the next level, in column order: a summary and its embedding, or a centroid."""
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Memberships of each level's rows in the next level's: `layers[l]` is (n_l, n_{l+1}).
+Tree = tuple[Membership, ...]
+"""Memberships of each level's rows in the next level's: `tree[l]` is (n_l, n_{l+1}).
 
-    A group of one row makes no new node: the row itself passes up. An exception is a first layer by
-    document, which gives every document a node.
-    """
-
-    layers: tuple[Membership, ...]
+A group of one row makes no new node: the row itself passes up. An exception is a first layer by
+document, which gives every document a node.
+"""
 
 
 def grow_tree(
@@ -74,7 +71,7 @@ def grow_tree(
     >>> pairs = lambda rows: one_hot(np.arange(len(rows)) // 2)
     >>> rows = lambda n: Rows(np.ones((n, 1)), np.ones(n, int), np.zeros(n, int))
     >>> tree = grow_tree(rows(4), [pairs], lambda _, M: rows(M.shape[1]))
-    >>> [layer.shape for layer in tree.layers]
+    >>> [layer.shape for layer in tree]
     [(4, 2), (2, 1)]
     """
     rows, layers = leaves, list[Membership]()
@@ -85,7 +82,7 @@ def grow_tree(
                 break
             rows = embed_groups(rows, M)
             layers.append(M)
-    return Tree(tuple(layers))
+    return tuple(layers)
 
 
 @dataclass(frozen=True)
@@ -152,13 +149,12 @@ class ByMixture:
         return bounded(mixture(rows.X, model=self.model, seed=self.seed), rows, self.caps)
 
 
-@dataclass(frozen=True)
-class ByDocument:
-    """Groups all leaves of each document, regardless of their number and their headings."""
+def by_document(rows: Rows) -> Membership | None:
+    """Group all leaves of each document, whatever their number and headings; None above the leaves.
 
-    def __call__(self, rows: Rows) -> Membership | None:
-        """Return one group per document, or None above the leaves."""
-        return one_hot(rows.document) if rows.level == 0 else None
+    A `Grouper`.
+    """
+    return one_hot(rows.document) if rows.level == 0 else None
 
 
 @dataclass(frozen=True)

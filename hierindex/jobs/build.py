@@ -29,8 +29,8 @@ from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED, Table
-from hierindex.tree.growth import Grown
 from hierindex.tree.hierarchy import Hierarchy
+from hierindex.tree.levels import Growth
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -194,7 +194,7 @@ def revise(
             if revision.is_empty and (dry_run or is_purged):
                 if not dry_run:
                     table.sweep_cache()  # after a job that was killed, or an edit taken back
-                report = reported(revision, Grown(), snapshot.generation, watch)
+                report = reported(revision, Growth(), snapshot.generation, watch)
                 return replace(report, dry_run=dry_run)
             with watch("load"):
                 hierarchy = hierarchy or given.checked_hierarchy(settings)

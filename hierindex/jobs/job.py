@@ -30,8 +30,6 @@ from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import (
-    Grown,
-    GrownPools,
     Leaves,
     Sink,
     grow_above,
@@ -40,7 +38,7 @@ from hierindex.tree.growth import (
     parted,
 )
 from hierindex.tree.hierarchy import Hierarchy
-from hierindex.tree.levels import GrownPart, LevelStatistics
+from hierindex.tree.levels import GrownPart, Growth, LevelStatistics
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import documents_alone
 
@@ -115,10 +113,10 @@ class PartGrower:
         with watch("split"):
             chunks = self.chunks(part)
         grown = grow_documents(self.recipe, chunks, finish=True)
-        watch.add(grown.seconds)
-        return replace(grown, seconds=watch.seconds)
+        grown.growth.watch.add(watch.seconds)
+        return grown
 
-    def pools(self, pools: Leaves) -> GrownPools:
+    def pools(self, pools: Leaves) -> GrownPart:
         """Group pools of leaves; see `grow_pools`."""
         return grow_pools(self.recipe, pools)
 
@@ -257,19 +255,20 @@ class Job:
         new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
         known = Vectors(cache, hierarchy.embedder.fingerprint).recall(new)
         n_tokens = hierarchy.embedder.count_tokens([text for text in new if text not in known])
-        grown = hierarchy.rehearsal().grow([chunks], cache, self.grower.progress, self.earlier())
+        progress, earlier = self.grower.progress, self.earlier()
+        grown = hierarchy.grow([chunks], cache, progress, earlier, is_rehearsal=True)
         report = reported(self.revision, grown, self.snapshot.generation, self.watch)
         n_chunks, total = len(n_tokens), int(n_tokens.sum())
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
-    def _grown(self, rows: RowFile) -> Grown:
+    def _grown(self, rows: RowFile) -> Growth:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0
                 for grown in workers.map(PartGrower.documents, self.parts(workers.n_parts)):
-                    n_done += len(documents_alone([*grown.left, *grown.finished]))
+                    n_done += len(documents_alone([*grown.growth.nodes, *grown.finished]))
                     workers.progress("grow documents", n_done, len(self.revision.read))
                     yield grown
 
@@ -278,7 +277,7 @@ class Job:
             recipe = workers.grower.recipe
             return grow_above(recipe, grown_parts(), self.earlier(), aside, grow_pools)
 
-    def _write(self, grown: Grown, rows: RowFile) -> int:
+    def _write(self, grown: Growth, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""
         revision, reader, grower = self.revision, rows.reader(), self.grower
         settings = settings_of(grower.hierarchy, grower.splitter, grower.chunk_size)
@@ -365,9 +364,9 @@ class BuildReport:
         return {**asdict(self), "skipped": skipped}
 
 
-def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
+def reported(revision: Revision, grown: Growth, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision and of the tree that was grown for it."""
-    watch.add(grown.seconds)
+    watch.add(grown.watch.seconds)
     seconds = {stage: watch.seconds.get(stage, 0.0) for stage in STAGES} | {"total": watch.elapsed}
     return BuildReport(
         generation=generation,

@@ -76,16 +76,13 @@ def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
     """
     with WaitingFile(table.connection) as waiting:
 
-        def loading(document: "Document") -> "Callable[[], Document]":
+        def described(document: "Document") -> ReadDocument:
             of, number = type(document), waiting.append(document.to_dict())
-            return lambda: of.from_dict(waiting[number])
+            return ReadDocument.of(document, lambda: of.from_dict(waiting[number]))
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
             found = {
-                file: [
-                    each if isinstance(each, Skipped) else ReadDocument.of(each, loading(each))
-                    for each in inside
-                ]
+                file: [each if isinstance(each, Skipped) else described(each) for each in inside]
                 for file, inside in each_file(files)
             }
             every = [each for file in files for each in found[file]]

@@ -253,7 +253,7 @@ def overview_of_all(snapshot: Snapshot) -> dict[str, Any]:
         before = len(cuts[-1]) if cuts else 1
         rows = select_cut(forest, share, may, groups, most, tree.id_of)
         if before < min(FEW + 1, len(rows)):
-            cuts.append(sorted(rows.tolist(), key=icicle.position))
+            cuts.append(sorted(rows.tolist(), key=icicle.position.__getitem__))
     columns = cuts[:3] or [rows.tolist()]
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
     found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))

@@ -179,7 +179,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     inside = {d: {*wholes(d)}.intersection(of) for row in rows.to_pylist() for d in row}
     documents = [document for document, named in inside.items() if named]
     others = {*of}.difference(*inside.values())
-    node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
+    node_ids = [snapshot.id_beginning(each) for each in sorted(others)]
     of_nodes = snapshot.rows(node_ids, columns=("id", "documents"))
     every = {*documents, *(document for row in of_nodes for document in row["documents"])}
     where = of_documents(every) if len(every) <= MANY else Prefilter()

@@ -117,7 +117,7 @@ class ReadingOrder(NamedTuple):
         row = pc.index(self.ids, node_id).as_py()
         if row < 0:
             raise NotFoundError(f"No node has the id {node_id!r}.")
-        return self.icicle.position(row)
+        return int(self.icicle.position[row])
 
     def ids_at(self, positions: Iterable[int]) -> list[str]:
         """Return the ids of the nodes at positions."""

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping, Set
 from typing import Any
 
-from hierindex.node import Node
 from hierindex.store.filters import Filters, incomplete, with_known_keys
-from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, as_table, node_of
+from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, as_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 
@@ -18,30 +17,30 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
         return 0
     with table.writing("delete", None):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
-        going = nodes_to_delete(snapshot, node_ids, filters)
-        if going:
-            _delete_rows({node.id for node in going}, snapshot, table)
-    return len(going)
+        gone = ids_to_delete(snapshot, node_ids, filters)
+        if gone:
+            _delete_rows(gone, snapshot, table)
+    return len(gone)
 
 
-def nodes_to_delete(
+def ids_to_delete(
     snapshot: Snapshot, node_ids: Collection[str] | None, filters: Filters | None
-) -> list[Node]:
-    """Return the nodes that a deletion by ids, by filters or by both removes.
+) -> set[str]:
+    """Return the ids of the nodes that a deletion by ids, by filters or by both removes.
 
     A deletion by filters alone also removes a summary if it loses a child and is derived from the
     document of a deleted chunk, because its text may contain that chunk.
     """
     if filters is not None:
         filters = with_known_keys(snapshot, filters, strict=True)
-    going = snapshot.nodes(node_ids, filters, partial_summaries=True)
-    if node_ids is not None:
-        return going
-    ids = {node.id for node in going}
-    documents = {each for node in going if node.level == 0 for each in node.documents}
-    lost = snapshot.rows(incomplete(snapshot) - ids)
-    also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
-    return [*going, *also]
+    columns = ["id", "level", "documents"]
+    going = snapshot.rows(node_ids, filters, partial_summaries=True, columns=columns)
+    gone = {row["id"] for row in going}
+    if node_ids is None:
+        documents = {each for row in going if row["level"] == 0 for each in row["documents"]}
+        lost = snapshot.rows(incomplete(snapshot) - gone, columns=columns)
+        gone |= {row["id"] for row in lost if not documents.isdisjoint(row["documents"])}
+    return gone
 
 
 def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:

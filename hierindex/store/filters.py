@@ -131,10 +131,6 @@ def keys(filters: Part) -> set[str]:
     return {key for each in filters.filters for key in keys(each)}
 
 
-NOTHING = Filters(condition="or")
-EVERYTHING = Filters()
-
-
 def _renamed(filters: Filters, known: Mapping[str, str], *, negated: bool = False) -> Filters:
     """Rename keys; conditions on keys that are not known match nothing, also within a NOT."""
     negated ^= filters.condition == "not"
@@ -145,7 +141,7 @@ def _renamed(filters: Filters, known: Mapping[str, str], *, negated: bool = Fals
         elif part.key in known:
             parts.append(replace(part, key=known[part.key]))
         else:
-            parts.append(EVERYTHING if negated else NOTHING)
+            parts.append(Filters(condition="and" if negated else "or"))  # all rows, or none
     return replace(filters, filters=tuple(parts))
 
 

@@ -13,7 +13,6 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, InputError
@@ -168,23 +167,17 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
         If there are no rows, or a vector is missing, not finite or of another dimension than the
         first one.
     """
-    n_dims = vectors_of_rows(rows).shape[1]
-    return pa.Table.from_pylist(list(rows), schema(n_dims))
-
-
-def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
-    """Return the vectors of rows, (n_rows, n_dims)."""
     if not rows:
         raise InputError("There are no nodes to write.")
-    given = [() if row["vector"] is None else row["vector"] for row in rows]
-    n_dims = len(given[0])
-    for row, vector in zip(rows, given, strict=True):
+    vectors = [() if row["vector"] is None else row["vector"] for row in rows]
+    n_dims = len(vectors[0])
+    for row, vector in zip(rows, vectors, strict=True):
         if not 0 < len(vector) == n_dims or not np.isfinite(vector).all():
             raise InputError(
                 f"Nodes must have embeddings of {n_dims or 'one or more'} finite numbers, node "
                 f"{row['id']} has {len(vector)}."
             )
-    return np.array(given, np.float32)
+    return pa.Table.from_pylist(list(rows), schema(n_dims))
 
 
 def row_of(node: Node) -> Row:
@@ -222,17 +215,10 @@ def row_of(node: Node) -> Row:
         "record": record,
         "node": others,
         "vector": node.vector,
-        **derived_columns(node.text, values, documents),
-    }
-
-
-def derived_columns(text: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> Row:
-    """Return the columns computed from others; `metadata` includes the document's metadata."""
-    return {
-        "text_hash": hash_text(text),
-        "words": searched(matched_words(metadata, text)),
-        "digests": row_digests(metadata, documents),
-        "scalars": row_scalars(metadata),
+        "text_hash": hash_text(node.text),
+        "words": searched(matched_words(values, node.text)),
+        "digests": row_digests(values, documents),
+        "scalars": row_scalars(values),
     }
 
 

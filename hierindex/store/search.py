@@ -91,7 +91,8 @@ def nearest(scope: Scope, vector: list[float], n_rows: int) -> pa.Table:
     index picks candidates, which are ordered by their exact cosine.
     """
     query = scope.search(vector, n_rows, "_distance").distance_type("cosine")
-    if scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope):
+    is_small = scope.snapshot.n_rows() < VECTOR_ROWS
+    if is_small or (scope.where.sql and scope.snapshot.count(scope.where) <= FEW_ROWS):
         query = query.bypass_vector_index()
     else:  # without a maximum, more partitions are searched while too few rows are found
         query = query.refine_factor(REFINE_FACTOR).maximum_nprobes(0)
@@ -156,20 +157,6 @@ def diverse(
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     chosen, scores = diversified(X, relevance, n_rows, 1.0 - threshold)
     return _scored(rows.take(chosen), np.array(scores))
-
-
-def _few_pass(scope: Scope) -> bool:
-    """Return whether so few rows pass that a partial search of the index would miss some.
-
-    Cached, because counting takes a third of the time of a search.
-    """
-    if not scope.where.sql:
-        return False
-    few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
-    key = hash(scope.where.sql)
-    if key not in few:
-        few[key] = scope.snapshot.count(scope.where) <= FEW_ROWS
-    return few[key]
 
 
 def _words(text: str, **options: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Set
 from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from pathlib import Path
@@ -65,9 +65,7 @@ class Table:
     def __init__(self, connection: Connection, keep: int = 2) -> None:
         self.connection = connection
         self._only: Snapshot | None = None
-        self.lock: WriteLock = WriteLock(
-            connection, self._recover, lambda: max(self.generations(), default=0)
-        )
+        self.lock: WriteLock = WriteLock(connection, self._recover, self.newest)
         self.keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
@@ -131,6 +129,10 @@ class Table:
             table = self.connection.open()
             return [] if table is None else [*published(table)]
 
+    def newest(self) -> int:
+        """Return the number of the newest generation; 0 if there is none."""
+        return max(self.generations(), default=0)
+
     @on_newest
     def history(self) -> list[dict[str, Any]]:
         """Return the generations as `generation_json` describes them, the oldest first."""
@@ -185,7 +187,7 @@ class Table:
                     "nodes_added": done.num_inserted_rows,
                     "nodes_changed": done.num_updated_rows,
                 }
-            self._publish(table, held, changes, report, added=True)
+            self._publish(table, max(held, default=0), changes, report, added=True)
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
@@ -193,7 +195,7 @@ class Table:
             assert table is not None  # it was checked
             for index in table.list_indices():
                 table.drop_index(index.name)
-            self._publish(table, held, {})  # which makes those that pay off
+            self._publish(table, max(held), {})  # which makes those that pay off
 
     def replace(
         self,
@@ -227,11 +229,9 @@ class Table:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
         with self.writing("build", None), self.connection.access_errors():
-            before = self.connection.open()
-            held = {} if before is None else published(before)
-            self.lock.check_alone(max(held, default=0))
-            table = self._overwritten(rows)
-            return self._publish(table, held, changes, report, purge=purge)
+            newest = self.newest()
+            self.lock.check_alone(newest)
+            return self._publish(self._overwritten(rows), newest, changes, report, purge=purge)
 
     def revise(
         self,
@@ -261,7 +261,7 @@ class Table:
             table.delete(by_ids(away).sql)
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
-            return self._publish(table, held, report.get("changes", {}), report)
+            return self._publish(table, max(held), report.get("changes", {}), report)
 
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
@@ -281,7 +281,7 @@ class Table:
                 )
             table.checkout(held[generation])
             table.restore()
-            return self._publish(table, held, {"generation": generation})
+            return self._publish(table, newest, {"generation": generation})
 
     def drop(self) -> None:
         """Drop the table if it exists."""
@@ -371,14 +371,14 @@ class Table:
     def _publish(
         self,
         table: "LanceTable",
-        held: Mapping[int, int],
+        newest: int,
         changes: dict[str, int],
         report: dict[str, Any] | None = None,
         *,
         added: bool = False,
         purge: bool = False,
     ) -> int:
-        """Publish the table's version as the next generation, and remove the oldest.
+        """Publish the table's version as the generation after `newest`, and remove the oldest.
 
         By default, the report of the previous generation is kept. Nodes added outside of a
         build are marked until all rows are written again.
@@ -386,9 +386,8 @@ class Table:
         maintain(table)
         before = details_of(table.schema)  # empty if all rows are new
         report = before.get("report", {}) if report is None else report
-        generation = max(held, default=0) + 1
-        what = self.lock.what
-        details = {"time": now(), "what": what, "changes": changes, "report": report}
+        generation = newest + 1
+        details = {"time": now(), "what": self.lock.what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added or ADDED in before else {}
         publish(table, generation, details)

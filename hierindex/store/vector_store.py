@@ -22,7 +22,7 @@ from hierindex.core.arguments import require
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.deletion import delete_nodes, nodes_to_delete
+from hierindex.store.deletion import delete_nodes, ids_to_delete
 from hierindex.store.filters import (
     EVERY_ROW,
     Filters,
@@ -269,7 +269,7 @@ class HierarchyStore(BasePydanticVectorStore):
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
-            return len(nodes_to_delete(self.snapshot(), node_ids, ours))
+            return len(ids_to_delete(self.snapshot(), node_ids, ours))
         return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:

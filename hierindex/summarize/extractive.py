@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from hierindex.core.arguments import Floats1d, Ints1d, require
+from hierindex.core.arguments import Floats1d, require
+from hierindex.core.ranking import numbered
 from hierindex.core.salience import lexrank, opening, select_sentences, topicality
 from hierindex.node import titles_of
 from hierindex.summarize.summary import (
@@ -341,7 +342,7 @@ class SalientSentences:
         """Select whole sentences of a group; empty if none fits."""
         pool, weights = informative(group)
         p = self._relevance(pool, np.array(weights))
-        part = _numbers([sentence.child for sentence in pool])
+        part = numbered([sentence.child for sentence in pool])
         size = np.zeros(part.max(initial=-1) + 1)
         size[part] = [sentence.size for sentence in pool]
         chosen = select_sentences(
@@ -372,10 +373,10 @@ class SalientSentences:
         Stock sentences say almost nothing.
         """
         texts = [SPEAKER.sub("", sentence.text, count=1) for sentence in pool]
-        p = lexrank(tf_idf(texts), opening(_numbers([sentence.document for sentence in pool])))
+        p = lexrank(tf_idf(texts), opening(numbered([sentence.document for sentence in pool])))
         if self.by == "topics":
             n_words = np.maximum([len(tokens(text)) for text in texts], FEWEST)
-            part = _numbers([sentence.child for sentence in pool])
+            part = numbered([sentence.child for sentence in pool])
             topics = topicality(tf_idf(texts, _may_be_topic), part, n_words)
             p = CENTRAL * p / p.max(initial=1e-300) + topics / topics.max(initial=1e-300)
         return p * weights * np.where(_are_stock(pool), STUB, 1.0)
@@ -418,9 +419,3 @@ def beginning(sentence: Sentence, budget: Budget) -> Sentence:
     """Return as much of a sentence as fits a budget; see `Budget.beginning`."""
     text = budget.beginning(sentence.text).rstrip() or sentence.text[:1]
     return replace(sentence, text=text, to=sentence.at + len(text))
-
-
-def _numbers(names: Sequence[Hashable]) -> Ints1d:
-    """Number the names by first appearance, (n_names,) int64."""
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], dtype=np.int64)

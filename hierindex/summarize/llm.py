@@ -13,6 +13,7 @@ from typing import Any, cast
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
+from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
@@ -189,6 +190,23 @@ class LLMRewriter:
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
         return digest("llm", shaped_by, self.prompt_of(text, max_tokens))
 
+    def recalled(self, key: str, resources: Resources) -> Rewrite | None:
+        """Return the cached rewrite under a key, or None."""
+        if (known := resources.completions.recall(key)) is None:
+            return None
+        title, written = split_title(known)
+        return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
+
+    def expected(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
+        """Return the cached rewrite of a text, or else the text itself with the cost of a request.
+
+        The cost is one request, the tokens of its prompt and the maximum tokens of its answer.
+        """
+        if known := self.recalled(self.key_of(text, max_tokens), resources):
+            return known
+        n_prompt = len(get_tokenizer()(self.prompt_of(text, max_tokens)))
+        return Rewrite(text, Usage(1, n_prompt, self.completion_tokens(max_tokens)))
+
     @_dispatcher.span
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
@@ -268,11 +286,10 @@ class Requests:
 
     def _rewrite(self, text: str) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        rewriter, completions = self.rewriter, self.resources.completions
+        rewriter = self.rewriter
         key = rewriter.key_of(text, self.max_tokens)
-        if (known := completions.recall(key)) is not None:
-            title, written = split_title(known)
-            return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
+        if known := rewriter.recalled(key, self.resources):
+            return known
         if self.stopped:
             return Rewrite(None)
         calls = Calls(self.model.name, rewriter.record)
@@ -295,7 +312,7 @@ class Requests:
             with self._lock:
                 self.resources.usage += calls.usage
         self.resources.n_unanswered = 0
-        completions.keep(key, with_title(title, written))
+        self.resources.completions.keep(key, with_title(title, written))
         return Rewrite(written, calls.usage, title=title, key=key)
 
     def _count_failed(self, failure: Failure) -> None:

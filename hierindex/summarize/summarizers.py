@@ -1,11 +1,9 @@
-"""Making summarisers from names, language models or descriptions, and copies for estimates."""
+"""Making summarisers from names, language models or descriptions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Any
 
 from llama_index.core.llms import LLM
-from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
@@ -15,7 +13,6 @@ from hierindex.models.failures import request_errors
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.replies import split_title
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer
 
@@ -145,56 +142,10 @@ def summarizer_from_dict(
     return made
 
 
-def rehearsed(summarizer: Summarizer) -> Summarizer:
-    """Return a copy of the summariser that sends no requests.
-
-    Groups and extracts stay the same. Cached rewrites are used; other rewrites are replaced by the
-    beginning of the extract. The usage counts the requests that would be sent, the tokens of their
-    prompts and the maximum tokens of their answers.
-
-    Raises
-    ------
-    InputError
-        If it is neither an `ExtractiveSummarizer` nor a `TwoStageSummarizer`.
-    """
-    if isinstance(summarizer, ExtractiveSummarizer):
-        return summarizer
-    if not isinstance(summarizer, TwoStageSummarizer):
+def check_estimable(summarizer: Summarizer) -> None:
+    """Raise InputError if the cost of a summariser's requests cannot be estimated."""
+    if not isinstance(summarizer, ExtractiveSummarizer | TwoStageSummarizer):
         raise InputError(
             f"The cost of {type(summarizer).__name__} cannot be estimated; use an "
             "ExtractiveSummarizer or a TwoStageSummarizer."
         )
-    rehearsal = copy(summarizer)
-    rehearsal.rewriter = _Rehearsal(summarizer.rewriter)
-    return rehearsal
-
-
-class _Rehearsal:
-    """A rewriter that returns cached rewrites, or else the text itself with the cost."""
-
-    def __init__(self, rewriter: Rewriter) -> None:
-        self._rewriter = rewriter
-        self.name = rewriter.name
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._rewriter.to_dict()
-
-    def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        resources = resources or Resources()
-        return [self._rewrite(text, max_tokens, resources) for text in texts]
-
-    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
-        rewriter = self._rewriter
-        if not isinstance(rewriter, LLMRewriter):
-            return Rewrite(text)
-        if known := resources.completions.recall(rewriter.key_of(text, max_tokens)):
-            title, written = split_title(known)
-            return Rewrite(written, Usage(cached_summaries=1), title=title)
-        usage = Usage(
-            llm_calls=1,
-            prompt_tokens=len(get_tokenizer()(rewriter.prompt_of(text, max_tokens))),
-            completion_tokens=rewriter.completion_tokens(max_tokens),
-        )
-        return Rewrite(text, usage)

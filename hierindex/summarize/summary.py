@@ -158,6 +158,9 @@ class Resources:
         Cost of the build so far; a summariser adds to it.
     n_unanswered : int
         Number of consecutive texts for which a model's service failed.
+    is_rehearsal : bool
+        Whether this is an estimate: no request is sent, and the usage of summaries counts the
+        requests that would be sent.
     """
 
     progress: Progress = silent
@@ -165,6 +168,7 @@ class Resources:
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
     n_unanswered: int = 0
+    is_rehearsal: bool = False
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,7 @@ class TwoStageSummarizer:
         names = map(names_of, groups)
         texts = [joined(*each)[0] for each in zip(extracts, names, strict=True)]
         distinct = list(dict.fromkeys(texts))
-        written = self.rewriter.rewrite(distinct, max_tokens=budget.max_tokens, resources=resources)
+        written = self._rewritten(distinct, budget.max_tokens, resources)
         rewrites, drafts = dict(zip(distinct, written, strict=True)), list[Draft]()
         for text, extract in zip(texts, extracts, strict=True):
             rewrite = rewrites[text]
@@ -284,11 +284,20 @@ class TwoStageSummarizer:
         self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)
 
+    def _rewritten(
+        self, texts: Sequence[str], max_tokens: int, resources: Resources
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text; in a rehearsal, only a language model's are known."""
+        if not resources.is_rehearsal:
+            return self.rewriter.rewrite(texts, max_tokens=max_tokens, resources=resources)
+        expected = getattr(self.rewriter, "expected", lambda text, *_: Rewrite(text))
+        return [expected(text, max_tokens, resources) for text in texts]
+
     def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
         """Let the model correct unsupported sentences, if it can."""
         wrong = [(draft, piece) for draft in drafts for piece in draft.unsupported]
         correct = getattr(self.rewriter, "correct", None)  # of a language model
-        if not wrong or correct is None:
+        if not wrong or correct is None or resources.is_rehearsal:
             return
         claims = [(piece.text, piece.fault, [s.text for s in piece.sources]) for _, piece in wrong]
         again = []

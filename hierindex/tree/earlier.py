@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,16 +19,13 @@ from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.tree import NEIGHBOURS, continued, joined
 from hierindex.node import Node
-from hierindex.store.filters import WHOLE, Prefilter, at_cut, by_ids, of_documents
-from hierindex.store.rows import NODE_COLUMNS, to_nodes
+from hierindex.store.filters import EVERY_ROW, WHOLE, Prefilter, at_cut, by_ids, of_documents
+from hierindex.store.rows import Row, node_of
 from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 from hierindex.tree.levels import Level
 from hierindex.tree.nodes import level_rows, most_alike, stacked, weight_matrix
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 AT_ONCE = 32  # searches
 FEW = 100  # nodes of a level that are read at once rather than searched
@@ -112,7 +110,8 @@ class EarlierTree:
         )
         level = height
         if n_levels > height:
-            level = max(height, self.highest(n_levels, without=left))
+            rows = self.snapshot.select("id", "level", where=at_cut(n_levels)).to_pylist()
+            level = max([height, *(row["level"] for row in rows if row["id"] not in left)])
         shift = level - n_levels
         return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
 
@@ -153,14 +152,14 @@ class EarlierTree:
     def places(self, ids: Collection[str]) -> dict[str, Place]:
         """Return the positions of nodes in the tree by id, without those that the index lacks."""
         if unknown := [i for i in ids if i not in self._places]:
-            self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
+            self._learn(self.snapshot.rows(unknown, columns=PLACE))
         return {i: self._places[i] for i in ids if i in self._places}
 
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
         """Return the positions of the nodes whose text is from exactly one of these documents."""
         if not documents:
             return {}
-        ids = self._learn(self.snapshot.select(*PLACE, where=of_documents(documents)))
+        ids = self._learn(self.snapshot.rows(where=of_documents(documents), columns=PLACE))
         several = self.places(ids).items()
         return {i: p for i, p in several if len(p.documents) == 1 and p.documents[0] in documents}
 
@@ -176,18 +175,12 @@ class EarlierTree:
         whole = self.snapshot.select("level", where=WHOLE)
         return max(whole["level"].to_pylist(), default=0)
 
-    def highest(self, level: int, without: Collection[str]) -> int:
-        """Return the highest `level` of a cut's nodes, excluding some; 0 if there is none."""
-        rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
-        return max((row["level"] for row in rows if row["id"] not in without), default=0)
-
-    def nodes(self, ids: Collection[str]) -> list[Node]:
-        """Return nodes with their vectors."""
-        return self._nodes(by_ids(ids)) if ids else []
-
-    def cut(self, level: int, without: Collection[str]) -> list[Node]:
-        """Return the nodes of a cut, excluding some, with their vectors."""
-        return [node for node in self._nodes(at_cut(level)) if node.id not in without]
+    def nodes(self, ids: Collection[str] | None = None, where: Prefilter = EVERY_ROW) -> list[Node]:
+        """Return the nodes with these ids that meet a condition, with their vectors."""
+        found = self.snapshot.rows(ids, where=where) if ids is None or ids else []
+        rows = sorted(found, key=itemgetter("id"))
+        self._learn(rows)
+        return [*map(node_of, rows)]
 
     def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
         """Return the ids of the nodes of a cut, excluding some, that are nearest to any row.
@@ -203,20 +196,14 @@ class EarlierTree:
         found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
         return sorted({i for rows in found for i in rows["id"].to_pylist()})
 
-    def _nodes(self, where: Prefilter) -> list[Node]:
-        rows = self.snapshot.select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
-        self._learn(rows)
-        return to_nodes(rows)
-
-    def _learn(self, rows: "pa.Table") -> list[str]:
+    def _learn(self, rows: Sequence[Row]) -> list[str]:
         """Store the positions of rows, and return their ids."""
-        found = rows.select(PLACE).to_pylist()
-        for row in found:
+        for row in rows:
             parents = dict(zip(row["parent_ids"], row["parent_weights"], strict=True))
             self._places[row["id"]] = Place(
                 row["level"], row["level_max"], parents, {*row["child_ids"]}, row["documents"]
             )
-        return [row["id"] for row in found]
+        return [row["id"] for row in rows]
 
 
 @dataclass(frozen=True)
@@ -279,30 +266,27 @@ class Cut(Level):
 
     def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Cut":
         """Return the next higher cut; see `Level`."""
-        made = {parent.id for parent in parents if isinstance(parent, Node)}
+        current = {g: parent for g, parent in enumerate(parents) if isinstance(parent, Node)}
+        made = {parent.id for parent in current.values()}
         replaced = {*self.groups}.difference(p for p in parents if isinstance(p, str))
-        follows = {}
-        candidates = zip(parents, groups_of(M), continued(M, self.before).tolist(), strict=True)
-        for parent, group, g in candidates:
-            if isinstance(parent, str):
-                continue
-            if parent is self.nodes[group[0]]:  # it passes up
+        follows, groups, earlier_groups = dict[str, str](), groups_of(M), continued(M, self.before)
+        for g, parent in current.items():
+            before = earlier_groups[g]
+            if parent is self.nodes[groups[g][0]]:  # it passes up
                 earlier = self._earlier(parent)
                 if earlier and not self._parents(earlier):
                     follows[parent.id] = earlier
             elif parent.id in replaced:
                 follows[parent.id] = parent.id
-            elif g >= 0 and self.groups[g] in replaced - made:
-                follows[parent.id] = self.groups[g]
+            elif before >= 0 and self.groups[before] in replaced - made:
+                follows[parent.id] = self.groups[before]
         passing = {earlier for earlier in map(self._earlier, self.nodes) if earlier} | self.left
         unchanged = {*filter(self.tree.is_unchanged, follows)}
         self.tree.gone |= replaced - made
         left = replaced | {i for i in passing if not self._parents(i)} - unchanged
-        rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
-        current = [parent for parent in parents if isinstance(parent, Node)]
         level = self.level + 1
         cut = Cut((), NO_ROWS, self.tree, self.base, self.shift, level, left, follows)
-        return cut.around(current, X[rows])
+        return cut.around([*current.values()], X[[*current]])
 
     def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
         """Return the cut with the nodes to group again: new, changed, and related nodes."""
@@ -319,7 +303,8 @@ class Cut(Level):
         tree.places(self.left)  # of all of them at once
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
-            near = beside = tree.remembered(tree.cut(self.level, away))
+            whole = tree.nodes(where=at_cut(self.level))
+            near = beside = tree.remembered([node for node in whole if node.id not in away])
             groups |= {parent for node in beside for parent in self._parents(node.id)}
         else:
             near = tree.remembered(tree.nodes(tree.near(X[is_new], self.level, away)))

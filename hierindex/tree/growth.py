@@ -5,8 +5,8 @@ memory, they are stored in a file, read pool by pool, and written when all pools
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -18,11 +18,10 @@ from hierindex.core.membership import blocks
 from hierindex.core.tree import Revised
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
-from hierindex.models.record import Usage
-from hierindex.node import Grounding, Node
+from hierindex.node import Node
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
+from hierindex.tree.levels import GrownPart, Growth, Level, Parents, summed
 from hierindex.tree.nodes import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
@@ -39,17 +38,7 @@ Leaves = Sequence[Sequence[Node]]
 """The leaves of some pools, with the titles that their documents give them."""
 
 
-class GrownPools(NamedTuple):
-    """The nodes grown over pools, and the parents of each leaf with their weights.
-
-    A leaf without parents is one of the grown nodes.
-    """
-
-    part: GrownPart
-    parents: Sequence[Sequence[tuple[str, float]]]
-
-
-GrowPools = Callable[[Iterable[Leaves]], Iterable[GrownPools]]
+GrowPools = Callable[[Iterable[Leaves]], Iterable[GrownPart]]
 """Grows the pools of each batch, in order."""
 
 
@@ -69,7 +58,7 @@ class Pools:
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
         self._number: dict[str, int] = {}  # of each leaf in the file, by id
-        self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
+        self._parents: dict[str, Parents] = {}  # of each leaf that has any, by id
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
         """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
@@ -90,9 +79,9 @@ class Pools:
         if self.chunks:
             pools_of = self._recipe.across[0].pools(self._vectors())
             batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
-            grown = zip(batches, grow(map(self._leaves_of, batches)), strict=True)
-            for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
-                self._parents.update(zip(chain(*pools), parents, strict=True))
+            leaves = ([[*map(self._leaf, pool)] for pool in pools] for pools in batches)
+            for n_done, part in enumerate(grow(leaves), start=1):
+                self._parents |= part.leaf_parents
                 self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
@@ -101,16 +90,18 @@ class Pools:
         leaves = [[self._number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
-    def leaves(self, alone: Mapping[str, Node]) -> Iterator[Node]:
-        """Yield all leaves, in the order of the documents of the index.
+    def with_leaves(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Yield all leaves, in the order of the documents of the index, and then the other nodes.
 
-        `alone` has the leaves without parents, by id.
+        The leaves without parents are among the nodes.
         """
+        alone = {node.id: node for node in nodes if node.level == 0}
         for leaf_id, number in self._number.items():
-            if parents := self._parents[number]:
-                yield replace(self._waiting.node(number), parents=tuple(parents))
+            if leaf_id in self._parents:
+                yield replace(self._leaf(number), parents=self._parents[leaf_id])
             else:
                 yield alone[leaf_id]
+        yield from (node for node in nodes if node.level > 0)
 
     def text_of(self, node_id: str) -> str:
         """Return the text of a leaf, given its id."""
@@ -120,13 +111,13 @@ class Pools:
         """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        for leaf in leaves:
-            self._number[leaf.id] = self._waiting.append(leaf)
+        self._waiting.add(leaves)
+        self._number |= {leaf.id: len(self._number) + i for i, leaf in enumerate(leaves)}
         self.chunks |= chunks
-        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
+        return GrownPart(replace(part.growth, nodes=[], statistics=[]), (), part.X[:0])
 
-    def _leaves_of(self, pools: Sequence[Sequence[int]]) -> Leaves:
-        return [[*map(self._waiting.node, pool)] for pool in pools]
+    def _leaf(self, number: int) -> Node:
+        return self._waiting.node(number)
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
@@ -138,7 +129,7 @@ class Pools:
         return X
 
 
-def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPools:
+def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPart:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
@@ -146,12 +137,14 @@ def grow_pools(recipe: Recipe, pools: Leaves) -> GrownPools:
     recipe : Recipe
     pools : Leaves
     """
-    levels, leaves = Levels(recipe), [*chain(*pools)]
+    growth, leaves = Growth(), [*chain(*pools)]
     ends = np.cumsum([len(pool) for pool in pools])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    top = levels.grow(Level(leaves, rows), [grouper], most=1)
-    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
+    top = growth.grow(recipe, Level(leaves, rows), [grouper], most=1)
+    growth.nodes = [*top.nodes]
+    parents = {leaf.id: leaf.parents for leaf in leaves if leaf.parents}
+    return GrownPart(growth, top.nodes, top.rows.X, leaf_parents=parents)
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
@@ -169,23 +162,6 @@ def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[
         total += size(item)
     if part:
         yield part
-
-
-@dataclass(frozen=True)
-class Grown:
-    """A finished tree, or the changes of an update.
-
-    `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
-    of earlier nodes that the tree no longer has. `grounding` is the check of all summaries that a
-    model wrote. `statistics` cover the nodes that were grouped.
-    """
-
-    nodes: list[Node] = field(default_factory=list)
-    gone: frozenset[str] = frozenset()
-    usage: Usage = field(default_factory=Usage)
-    grounding: Grounding = field(default_factory=Grounding)
-    statistics: list[LevelStatistics] = field(default_factory=list)
-    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 Parts = Iterable[Sequence[Node]]
@@ -214,19 +190,19 @@ def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> G
     finish : bool
         Whether to finish nodes that the levels above do not change; otherwise no node is finished.
     """
-    levels = Levels(recipe)
-    leaves, X = embedded_leaves(chunks, recipe, levels.watch)
-    levels.made += leaves
+    growth = Growth()
+    leaves, X = embedded_leaves(chunks, recipe, growth.watch)
+    growth.nodes += leaves
     rows = level_rows(leaves, X, 0, headings_between(leaves))
-    top = levels.grow(Level(leaves, rows), recipe.within)
-    with levels.watch("link"):
-        n_roots = Counter(node.documents[0] for node in levels.made if not node.parents)
+    top = growth.grow(recipe, Level(leaves, rows), recipe.within)
+    with growth.watch("link"):
+        n_roots = Counter(node.documents[0] for node in growth.nodes if not node.parents)
         done = {document for document, n in n_roots.items() if n == 1 and finish}
-        whole = [node for node in levels.made if node.documents[0] in done]
+        whole = [node for node in growth.nodes if node.documents[0] in done]
         note_documents(whole, done, chunks_of(whole))
         below = [node for node in whole if node.parents]
-        left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-    return levels.part(top, left, below, done)
+        growth.nodes = [d for d in growth.nodes if d.documents[0] not in done or not d.parents]
+    return GrownPart(growth, top.nodes, top.rows.X, below, done)
 
 
 def grow_above(
@@ -235,58 +211,52 @@ def grow_above(
     earlier: EarlierTree | None = None,
     aside: Sink | None = None,
     grow: GrowPools | None = None,
-) -> Grown:
+) -> Growth:
     """Grow the levels above the parts of a tree, which are trees of documents or pools of leaves.
 
     If finished nodes are written to a `Sink`, only two kinds of nodes stay in memory: those above
     documents or pools, and all nodes of documents without a single root. By default, pools are
     grown in this process, one after the other.
     """
-    levels, kept, ids = Levels(recipe), list[GrownPart](), set[str]()
+    growth, kept, ids = Growth(), list[GrownPart](), set[str]()
     pools = None
     if aside and not (earlier or recipe.within):
         pools = Pools(recipe, aside.waiting, aside.most)
         parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
     for part in parts:
-        levels.made += part.left
-        levels.usage += part.usage
-        levels.grounding += part.grounding
-        levels.watch.add(part.seconds)
+        growth.add(part.growth)
         if part.tops:
             kept.append(replace(part, finished=()))
         if earlier:
-            ids.update(node.id for node in chain(part.left, part.finished))
+            ids.update(node.id for node in chain(part.growth.nodes, part.finished))
         if aside:
-            with levels.watch("write"):
+            with growth.watch("write"):
                 aside.finished(part.finished)
     if pools and not pools.chunks:  # all leaves are in memory
         pools = None
-    with levels.watch("link"):
-        level, height = _lowest(levels, kept, ids, earlier, pools)
+    with growth.watch("link"):
+        level, height = _lowest(recipe, growth, kept, ids, earlier, pools)
     across = recipe.across
-    last = levels.grow(level, [*map(Revised, across)] if earlier else across)
+    last = growth.grow(recipe, level, [*map(Revised, across)] if earlier else across)
     # The highest nodes of the parts are among those that are grouped above them.
-    below = summed([part.statistics for part in kept])[:-1]
-    with levels.watch("link"):
+    below = summed([part.growth.statistics for part in kept])[:-1]
+    growth.statistics = [*below, *growth.statistics]
+    with growth.watch("link"):
         if earlier and isinstance(last, Cut):
-            earlier.finish(last, ids.union(node.id for node in levels.made))
+            earlier.finish(last, ids.union(node.id for node in growth.nodes))
         done = set[str]().union(*(part.done for part in kept))
-        nodes = _noted(levels.made, done, height, earlier, pools)
+        growth.nodes = _noted(growth.nodes, done, height, earlier, pools)
+        growth.gone = earlier.gone if earlier else frozenset()
     if aside:
-        with levels.watch("write"):
-            aside.finished(_all(nodes, pools))
-    return Grown(
-        [] if aside else nodes,
-        frozenset(earlier.gone if earlier else ()),
-        levels.usage,
-        levels.grounding,
-        [*below, *levels.statistics],
-        levels.watch.seconds,
-    )
+        with growth.watch("write"):
+            aside.finished(pools.with_leaves(growth.nodes) if pools else growth.nodes)
+        growth.nodes = []
+    return growth
 
 
 def _lowest(
-    levels: Levels,
+    recipe: Recipe,
+    growth: Growth,
     parts: Sequence[GrownPart],
     ids: Set[str],
     earlier: EarlierTree | None,
@@ -301,19 +271,17 @@ def _lowest(
         raise InputError(f"Embeddings must have the same dimension, got {sorted(widths)}.")
     X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
     tops = [node for part in parts for node in part.tops]
-    height = max((len(part.statistics) - 1 for part in parts), default=0)
+    height = max((len(part.growth.statistics) - 1 for part in parts), default=0)
     if pools:
         order = pools.order(tops)
         X, tops = X[order], [tops[i] for i in order]
-        levels.made = [*tops]
-    cut = None
+        growth.nodes = [*tops]
     if earlier:
-        is_grouped = bool(levels.recipe.within)
-        cut = earlier.replaced(tops, ids, height, is_grouped=is_grouped)
+        cut = earlier.replaced(tops, ids, height, is_grouped=bool(recipe.within))
         height = cut.level + cut.shift
     for node in tops:
         node.level_max = height
-    if cut and levels.recipe.across:
+    if earlier and recipe.across:
         return cut.around(tops, X), height
     return Level(tops, level_rows(tops, X, height)), height
 
@@ -337,11 +305,3 @@ def _noted(
     note_documents(nodes, documents - done, chunks, text_of)
     note_names(nodes, {node.id for node in made} if earlier else None)
     return [*made, *(earlier.changed if earlier else ())]
-
-
-def _all(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Node]:
-    """Yield the leaves of pools, and then the other nodes."""
-    if pools:
-        yield from pools.leaves({node.id: node for node in nodes if node.level == 0})
-        nodes = [node for node in nodes if node.level > 0]
-    yield from nodes

@@ -26,7 +26,7 @@ from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.segments import RULES, Optimal, Rule
-from hierindex.core.tree import ByDocument, ByMixture, BySegment, Grouper
+from hierindex.core.tree import ByMixture, BySegment, Grouper, by_document
 from hierindex.errors import InputError
 from hierindex.models.adapters import LLMLike
 from hierindex.models.embedder import (
@@ -48,14 +48,15 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.summarizers import (
     SummarizerLike,
     as_summarizer,
-    rehearsed,
+    check_estimable,
     summarizer_from_dict,
 )
 from hierindex.summarize.summary import Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import threaded
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, Parts, Sink, grow_above, grow_documents
+from hierindex.tree.growth import Parts, grow_above, grow_documents
+from hierindex.tree.levels import Growth
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
@@ -138,7 +139,6 @@ class Hierarchy(TransformComponent):
     method: ClassVar[str]
     _summarizer: Summarizer = PrivateAttr()
     _embedder: Embedder | None = PrivateAttr(default=None)
-    _is_rehearsal: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -214,8 +214,9 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
-        aside: Sink | None = None,
-    ) -> Grown:
+        *,
+        is_rehearsal: bool = False,
+    ) -> Growth:
         """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
         Parameters
@@ -230,18 +231,22 @@ class Hierarchy(TransformComponent):
             Replaces the hierarchy's own callback.
         earlier : EarlierTree, optional
             The tree to update.
-        aside : Sink, optional
-            Receives finished nodes, which then need not stay in memory.
+        is_rehearsal : bool
+            Whether to estimate the cost: requests to the model that rewrites extracts are counted
+            instead of sent, and the extracts stay, except where a rewrite is cached.
         """
         recipe = self.recipe(cache, progress)
-        documents = (grow_documents(recipe, chunks, finish=aside is not None) for chunks in parts)
-        return grow_above(recipe, documents, earlier, aside)
+        if is_rehearsal:
+            check_estimable(self._summarizer)
+            recipe = replace(recipe, is_rehearsal=True)
+        documents = (grow_documents(recipe, chunks, finish=False) for chunks in parts)
+        return grow_above(recipe, documents, earlier)
 
-    def recipe(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Recipe:
+    def recipe(self, cache: Cache, progress: Progress | None) -> Recipe:
         """Return the recipe of a growth; its caches are in `cache`."""
         within, across = self._groupers()
         reports = progress or self.progress
-        return Recipe(self, within, across, self._summarizer, self._is_rehearsal, cache, reports)
+        return Recipe(self, within, across, self._summarizer, cache, reports)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with another precision of its embedding model, if supported."""
@@ -251,13 +256,6 @@ class Hierarchy(TransformComponent):
         copy = self.model_copy()
         copy._embedder = Embedder(load_embed_model(self.embedder.name, precision=precision))
         return copy
-
-    def rehearsal(self) -> Self:
-        """Return a copy that counts the requests to its rewriting model instead of sending them."""
-        rehearsal = self.model_copy()
-        rehearsal._is_rehearsal = True
-        rehearsal._summarizer = rehearsed(self._summarizer)
-        return rehearsal
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return everything that determines the tree; a pipeline uses it as its cache key.
@@ -441,4 +439,4 @@ class DocumentHierarchy(Hierarchy):
     group_documents: bool = True
 
     def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
-        return [ByDocument()], [self._by_mixture()] if self.group_documents else []
+        return [by_document], [self._by_mixture()] if self.group_documents else []

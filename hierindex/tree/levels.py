@@ -17,6 +17,9 @@ from hierindex.progress import Stopwatch
 from hierindex.tree.nodes import level_rows, parents_of
 from hierindex.tree.recipe import Recipe
 
+Parents = tuple[tuple[str, float], ...]
+"""Ids of the parents of a node with weights; see `Node`."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -76,52 +79,41 @@ def summed(parts: Sequence[Sequence[LevelStatistics]]) -> list[LevelStatistics]:
     return levels
 
 
-@dataclass(frozen=True)
-class GrownPart:
-    """A part of a tree, in the form that the levels above need.
-
-    `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
-    `finished` are lower nodes that will not change any more; `left` are all others, including the
-    tops. All nodes of the documents `done` are finished, except their roots. `statistics` are by
-    level, the lowest first.
-    """
-
-    left: Sequence[Node]
-    tops: Sequence[Node]
-    X: Floats2d
-    finished: Sequence[Node]
-    done: Set[str]
-    statistics: Sequence[LevelStatistics]
-    usage: Usage
-    grounding: Grounding
-    seconds: Mapping[str, float]
-
-
 @dataclass
-class Levels:
-    """Levels one above the other, and their cost.
+class Growth:
+    """The nodes of a tree or of a part of it, and what it cost to grow them.
 
     Attributes
     ----------
-    recipe : Recipe
-    made : list[Node]
-        The nodes of all levels except the lowest.
+    nodes : list[Node]
+        Embedded, level by level, without those that are written already.
+    gone : Set[str]
+        Ids of earlier nodes that the tree no longer has.
     statistics : list[LevelStatistics]
-        Of the levels, the lowest first.
+        Of the levels whose nodes were grouped, the lowest first.
     usage : Usage
     grounding : Grounding
         Check of all summaries that a model wrote.
     watch : Stopwatch
     """
 
-    recipe: Recipe
-    made: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    gone: Set[str] = frozenset()
     statistics: list[LevelStatistics] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def grow(self, level: Level, groupers: Sequence[Grouper], most: int | None = None) -> Level:
+    def add(self, part: "Growth") -> None:
+        """Add the nodes and the cost of a part."""
+        self.nodes += part.nodes
+        self.usage += part.usage
+        self.grounding += part.grounding
+        self.watch.add(part.watch.seconds)
+
+    def grow(
+        self, recipe: Recipe, level: Level, groupers: Sequence[Grouper], most: int | None = None
+    ) -> Level:
         """Grow levels above a level until the groupers are done, and return the highest one.
 
         `most` is the highest level to grow, that of the settings by default.
@@ -129,54 +121,45 @@ class Levels:
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal level
-            parents, X = self._parents(level, M)
+            parents, X = self._parents(recipe, level, M)
             level = level.above(M, parents, X)
             self.statistics.append(LevelStatistics.of(level.rows))
             return level.rows
 
-        most = most or self.recipe.settings.max_levels
-        timed = [partial(self._grouped, grouper) for grouper in groupers]
+        most = most or recipe.settings.max_levels
+        timed = [partial(self._grouped, recipe, grouper) for grouper in groupers]
         most = None if most is None else most - level.rows.level
         self.statistics.append(LevelStatistics.of(level.rows))
         grow_tree(level.rows, timed, above, max_levels=most)
         return level
 
-    def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
+    def _grouped(self, recipe: Recipe, grouper: Grouper, rows: Rows) -> Membership | None:
         level = rows.level + 1
         with self.watch("cluster"):
-            self.recipe.progress(f"cluster level {level}", 0, 1)
+            recipe.progress(f"cluster level {level}", 0, 1)
             M = grouper(rows)
-            self.recipe.progress(f"cluster level {level}", 1, 1)
+            recipe.progress(f"cluster level {level}", 1, 1)
             return M
 
-    def part(
-        self,
-        top: Level,
-        left: Sequence[Node],
-        finished: Sequence[Node] = (),
-        done: Set[str] = frozenset(),
-    ) -> GrownPart:
-        """Return the levels as a part of a tree; `top` is the highest of them."""
-        spent = self.statistics, self.usage, self.grounding, self.watch.seconds
-        return GrownPart(left, top.nodes, top.rows.X, finished, done, *spent)
-
-    def _parents(self, below: Level, M: Membership) -> tuple[list[Node | str], Floats2d]:
+    def _parents(
+        self, recipe: Recipe, below: Level, M: Membership
+    ) -> tuple[list[Node | str], Floats2d]:
         """Return the parent of each group with its unit vector, (n_groups, n_dims), and link them.
 
         A group of one passes up unchanged. An id stands for a parent that stays as it was.
         """
         nodes, rows, kept = below.nodes, below.rows, below.kept(M)
         level, groups = rows.level + 1, groups_of(M)
-        alone = self.recipe.settings.method == "document" and rows.level == 0
+        alone = recipe.settings.method == "document" and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
         made, X_new, usage = parents_of(
             [[nodes[row] for row in groups[g]] for g in new],
             centroids(M, rows.X)[new],
             level,
-            self.recipe,
+            recipe,
             self.watch,
         )
-        self.made += made
+        self.nodes += made
         self.usage += usage
         self.grounding = sum(filter(None, (node.grounding for node in made)), self.grounding)
         with self.watch("link"):
@@ -187,6 +170,24 @@ class Levels:
             parents = [replaced.get(g, nodes[row]) for g, row in enumerate(first)]
             _link(below, parents, M)
         return parents, X
+
+
+@dataclass(frozen=True)
+class GrownPart:
+    """A part of a tree, in the form that the levels above need.
+
+    `growth` has the nodes that may still change. `tops` are the highest of them, and `X`, (n_tops,
+    n_dims), their unit vectors. `finished` are lower nodes that will not change any more. All nodes
+    of the documents `done` are finished, except their roots. `leaf_parents` are the parents of the
+    leaves that are stored elsewhere, by id.
+    """
+
+    growth: Growth
+    tops: Sequence[Node]
+    X: Floats2d
+    finished: Sequence[Node] = ()
+    done: Set[str] = frozenset()
+    leaf_parents: Mapping[str, Parents] = field(default_factory=dict)
 
 
 def _link(below: Level, parents: list[Node | str], M: Membership) -> None:

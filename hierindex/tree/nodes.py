@@ -139,19 +139,16 @@ def embedded_leaves(
 
 def make_leaves(chunks: Sequence[Node], namespace: str, maker: Maker) -> list[Node]:
     """Copy chunks in document order, with content-derived ids, without blank chunks."""
-    order = {document: i for i, document in enumerate(dict.fromkeys(map(_document, chunks)))}
-    chunks = sorted(chunks, key=lambda chunk: order[_document(chunk)])
+    documents = dict.fromkeys(chunk.documents[0] for chunk in chunks)
+    place = {document: i for i, document in enumerate(documents)}
+    chunks = sorted(chunks, key=lambda chunk: place[chunk.documents[0]])
     chunks = [chunk for chunk in chunks if chunk.text.strip()]
     texts = [chunk.text for chunk in chunks]
-    ids = leaf_ids(namespace, [*map(_document, chunks)], texts)
+    ids = leaf_ids(namespace, [chunk.documents[0] for chunk in chunks], texts)
     renamed = dict(zip((chunk.id for chunk in chunks), ids, strict=True))
     return [
         _leaf(chunk, node_id, renamed, maker) for chunk, node_id in zip(chunks, ids, strict=True)
     ]
-
-
-def _document(chunk: Node) -> str:
-    return chunk.documents[0]
 
 
 def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -> Node:
@@ -163,7 +160,7 @@ def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -
         node_id,
         chunk.text,
         for_chunks(chunk.metadata),
-        documents=(_document(chunk),),
+        documents=chunk.documents[:1],
         previous=renamed.get(chunk.previous, ""),
         next=renamed.get(chunk.next, ""),
         quotes=_quotes(chunk),
@@ -183,7 +180,7 @@ def _quotes(chunk: Node) -> tuple[Quote, ...]:
         return (Quote(0, len(text), None),)
     end = chunk.others.get("end_char_idx") or start + len(text)
     page, label = page_in(chunk.metadata)
-    whole = Span(_document(chunk), start, end, page, chunk.section, label)
+    whole = Span(chunk.documents[0], start, end, page, chunk.section, label)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
         return (Quote(0, len(text), whole, verbatim=False),)
     if chunk.quotes and all(_quotes_text(quote, whole, text) for quote in chunk.quotes):

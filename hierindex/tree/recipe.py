@@ -32,19 +32,19 @@ class Recipe:
     within, across : sequence of Grouper
         Groupers of nodes of one document, and of nodes of any documents.
     summarizer : Summarizer
-    is_rehearsal : bool
-        Whether this is an estimate: summaries are placeholders and are not cached.
     cache : Cache
     progress : Progress
+    is_rehearsal : bool
+        Whether this is an estimate: summaries are placeholders and are not cached.
     """
 
     settings: "Hierarchy"
     within: Sequence[Grouper]
     across: Sequence[ByMixture]
     summarizer: Summarizer
-    is_rehearsal: bool
     cache: Cache
     progress: Progress
+    is_rehearsal: bool = False
 
     @property
     def embedder(self) -> Embedder:
@@ -56,7 +56,8 @@ class Recipe:
         """What the summariser may use."""
         # The vector cache is not used for sentences: they belong to no one node.
         embed = None if self.is_rehearsal else self.embedder.embed
-        return Resources(completions=Texts(self.cache), embed=embed)
+        completions, is_rehearsal = Texts(self.cache), self.is_rehearsal
+        return Resources(completions=completions, embed=embed, is_rehearsal=is_rehearsal)
 
     @cached_property
     def texts(self) -> Texts:

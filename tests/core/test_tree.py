@@ -18,7 +18,7 @@ from strategies import (
 
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import Rows, groups_of, one_hot
-from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
+from hierindex.core.tree import ByMixture, BySegment, Tree, by_document
 from hierindex.rules import Rule, TargetSize
 
 HIERARCHIES = {
@@ -27,7 +27,7 @@ HIERARCHIES = {
     "raptor": lambda rule, caps, seed: [ByMixture(seed, caps)],
     "raptor per document": lambda rule, caps, seed: [ByMixture(seed, caps, per_document=True)],
     "raptor in pools": lambda rule, caps, seed: [ByMixture(seed, caps, max_pool=12)],
-    "documents": lambda rule, caps, seed: [ByDocument(), ByMixture(seed, caps)],
+    "documents": lambda rule, caps, seed: [by_document, ByMixture(seed, caps)],
 }
 PER_DOCUMENT = ["segments", "raptor per document"]
 TO_ONE_ROOT = ["semantic", "raptor", "raptor in pools", "documents"]
@@ -50,7 +50,7 @@ class Recipe:
     def bounded_layers(self):
         """Each layer that the caps hold for, and the rows below it."""
         tree, levels = self.grown()
-        layers = [*zip(tree.layers, levels, strict=False)]
+        layers = [*zip(tree, levels, strict=False)]
         return layers[1:] if self.hierarchy == "documents" else layers
 
 
@@ -68,7 +68,7 @@ def recipes(hierarchies=tuple(HIERARCHIES)):
 @given(recipes())
 def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_empty(recipe):
     tree, levels = recipe.grown()
-    for layer, below, above in zip(tree.layers, levels, levels[1:], strict=False):
+    for layer, below, above in zip(tree, levels, levels[1:], strict=False):
         assert layer.shape == (len(below), len(above))
         np.testing.assert_allclose(layer.sum(axis=1), 1)
         assert layer.data.min() > 0
@@ -90,13 +90,13 @@ def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children
     most = max(recipe.leaves.n_tokens.max(), SUMMARY_TOKENS)
     tree, _ = replace(recipe, caps=Caps(2 * most, max_children)).grown()
     n, n_documents = len(recipe.leaves), len(np.unique(recipe.leaves.document))
-    assert len(tree.layers) <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
+    assert len(tree) <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
 
 
 @given(recipes())
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
-    for level in range(1, 1 + len(tree.layers)):
+    for level in range(1, 1 + len(tree)):
         weights = leaf_weights(recipe.leaves, tree, level)
         assert weights.shape == (len(recipe.leaves), len(levels[level]))
         np.testing.assert_allclose(weights.sum(axis=1), 1)
@@ -105,7 +105,7 @@ def test_every_leaf_reaches_every_level(recipe):
 @given(recipes())
 def test_the_same_seed_gives_the_same_tree(recipe):
     (one, _), (other, _) = recipe.grown(), recipe.grown()
-    for layer, same in zip(one.layers, other.layers, strict=True):
+    for layer, same in zip(one, other, strict=True):
         assert np.array_equal(layer.toarray(), same.toarray())
 
 
@@ -131,15 +131,15 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
     mine = rows[np.flatnonzero(of)]
     alone, _ = replace(recipe, leaves=mine).grown()
     together, _ = recipe.grown()
-    for level in range(1, 1 + len(together.layers)):
+    for level in range(1, 1 + len(together)):
         shares = leaf_weights(rows, together, level).toarray()[of]
-        expected = leaf_weights(mine, alone, min(level, len(alone.layers))).toarray()
+        expected = leaf_weights(mine, alone, min(level, len(alone))).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
 @given(leaves())
 def test_each_document_has_a_node_also_if_it_is_one_leaf(leaves):
-    layers = Recipe("documents", leaves).grown()[0].layers
+    layers = Recipe("documents", leaves).grown()[0]
     groups = groups_of(layers[0]) if layers else []
     assert len(groups) == len(np.unique(leaves.document))
     assert all(np.ptp(leaves.document[group]) == 0 for group in groups)
@@ -170,16 +170,14 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     n_tokens = np.array([20, 999, 20, 20, 20])
     rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
     tree, _ = Recipe(hierarchy, rows).grown()
-    assert [
-        group.tolist() for group in groups_of(leaf_weights(rows, tree, len(tree.layers)))
-    ] == expected
+    assert [group.tolist() for group in groups_of(leaf_weights(rows, tree, len(tree)))] == expected
 
 
 @pytest.mark.parametrize("hierarchy", [*PER_DOCUMENT, "semantic", "raptor", "raptor in pools"])
 def test_nothing_grows_where_every_pair_is_over_the_token_cap(hierarchy):
     n_tokens = np.full(14, ROOMY.max_tokens // 2 + 1)
     rows = Rows(unit_vectors("blobs", 14, 4), n_tokens, np.zeros(14, dtype=np.int64))
-    assert Recipe(hierarchy, rows).grown()[0].layers == ()
+    assert Recipe(hierarchy, rows).grown()[0] == ()
 
 
 def pairs(rows):
@@ -222,5 +220,5 @@ def rows_of(n):
 def test_growth(n, groupers, max_levels, expected):
     tree, levels = grown(rows_of(n), groupers, max_levels=max_levels)
     assert [len(rows) for rows in levels] == expected
-    assert [layer.shape for layer in tree.layers] == [*pairwise(expected)]
-    assert 1 + len(tree.layers) == len(expected)
+    assert [layer.shape for layer in tree] == [*pairwise(expected)]
+    assert 1 + len(tree) == len(expected)

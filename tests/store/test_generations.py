@@ -20,7 +20,7 @@ from hierindex import HierarchyStore
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
 from hierindex.store import connection, search, snapshot, table
 from hierindex.store.connection import HOLDER
-from hierindex.store.generations import SLACK
+from hierindex.store.generations import SLACK, published
 
 
 def node(node_id="a", text=None):
@@ -106,6 +106,17 @@ def test_files_of_a_killed_writer_are_removed(tmp_path, store):
     assert not stray.exists()
     assert held(store) == "ab"
     assert not (tmp_path / HOLDER).exists()
+
+
+def test_recovery_moves_a_generation_to_another_version_which_is_then_read(tmp_path, store):
+    store.add(nodes("a"))
+    before = store.snapshot().require().version
+    with killed_before_publishing():
+        HierarchyStore(tmp_path).add(nodes("b"))
+    with store.table.writing("update"):
+        read = store.snapshot().require()
+        assert read.version == published(read)[1] > before
+        assert held(store) == "a"
 
 
 def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypatch):
