@@ -27,7 +27,7 @@ STOPPED = "Stopped; the index is as the last update left it."
 
 Sources = Annotated[
     list[str] | None,
-    argument("SOURCE", "Files and folders; by default all that the index was built from."),
+    argument("SOURCE", "Files and folders, also new ones; by default those of the build."),
 ]
 DryRun = Annotated[
     bool,

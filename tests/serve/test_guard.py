@@ -181,3 +181,7 @@ def test_an_address_that_cannot_be_served(own) -> None:
     for port, host in ((99999, "127.0.0.1"), (0, "no.such.name.invalid"), (0, "192.0.2.1")):
         with pytest.raises(InputError, match=f"Cannot listen on {host}:{port}"):
             explore(own, port, host)
+
+
+def test_the_token_is_not_in_the_repr() -> None:
+    assert "s3cret" not in repr(Guard(PlainTextResponse("It is."), token="s3cret"))
