@@ -409,7 +409,7 @@ def _made_by() -> str:
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
     files = sorted([*package.glob("read/*.py"), *package.glob("text/*.*")])
-    versions = [str(found.version) for name in LIBRARIES for found in distributions(name=name)]
+    versions = [f"{n} {found.version}" for n in LIBRARIES for found in distributions(name=n)]
     return digest(" ".join(versions), *(path.read_text("utf-8") for path in files))
 
 
