@@ -46,7 +46,6 @@ ABOUT_THE_WHOLE = (
     "Write a short summary of everything.",
     "What are these notes about?",
     "What are the main arguments?",
-    "Which areas does this cover?",
     "What do the e-mails say?",
     "Give me the highlights.",
     "Describe this collection.",
