@@ -153,7 +153,10 @@ def blocks_of(node: Node) -> list[Block]:
 def quoted_blocks(text: str, quote: Quote) -> Iterator[Block]:
     """Yield the blocks of a part of a text; the part lies within one section."""
     titles = [*map(_words, titles_of(quote.source.section))] if quote.source else []
-    kind = next((TITLED[title] for title in titles if title in TITLED), "")
+    below = [
+        title for title in titles[:-1] if title in REFERENCES
+    ]  # all else may be the document's
+    kind = next((TITLED[title] for title in below + titles[-1:] if title in TITLED), "")
     part, is_first = text[quote.at : quote.to], True
     for block in split_blocks(part):
         at, to = quote.at + block.start, quote.at + block.end

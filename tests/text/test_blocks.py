@@ -105,6 +105,23 @@ def test_sections_tell_what_stands_below_them(tmp_path: Path) -> None:
     assert "The rope walk" in found[3][0]
 
 
+def test_chapters_below_contents_are_text(tmp_path: Path) -> None:
+    page = """<h1>House rules</h1><h2>Contents</h2><ul><li>Wheels</li></ul>
+        <h3>Wheels</h3><p>Bicycles with wet wheels stay in the yard.</p>"""
+    (tmp_path / "rules.html").write_text(page)
+    documents, _ = read_documents(tmp_path)
+    kinds = {
+        chunk.text[block.start : block.end].strip("- "): block.kind
+        for chunk in chunks_of(documents, sentence_splitter())
+        for block in blocks_of(chunk)
+        if block.kind != "heading"
+    }
+    assert kinds == {
+        "Wheels": "contents",
+        "Bicycles with wet wheels stay in the yard.": "paragraph",
+    }
+
+
 def test_titles_without_text_of_their_own_are_headings(tmp_path: Path) -> None:
     page = "<h1>Ropes</h1><h2>1 Aims of all</h2><h3>1.1 Hemp</h3><p>It is older than wire.</p>"
     (tmp_path / "ropes.html").write_text(page)
