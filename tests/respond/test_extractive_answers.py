@@ -115,7 +115,8 @@ def test_a_model_that_cannot_tell_refuses_nothing():
     response = ExtractiveSynthesizer(Alike()).synthesize(
         "Why anchors?", texts("The anchor met the yeast.")
     )
-    assert response.metadata["score"] == 1
+    assert "The anchor met the yeast." in str(response)
+    assert response.metadata["score"] > 0.9  # 1 if rounding makes it a question about the whole
     assert not response.metadata["refused"]
 
 
